@@ -81,12 +81,12 @@ class AgreementMeter final : public RowMeter {
     remember(rows);
     const Record& now = last_.at(rows.layer());
     MetricValues& values = metrics.values;
-    if (!before.serving.empty()) {
+    if (!before.serving.empty() && !now.serving.empty()) {
       const ContingencyTable both = routing_table(before.serving, now.serving);
       set(values, "routing_ari", adjusted_rand_index(both));
       set(values, "routing_nmi", normalized_mutual_information(both));
     }
-    if (before.mean_routing.size() > 0)
+    if (before.mean_routing.size() > 0 && now.mean_routing.size() > 0)
       values["routing_divergence"] = jensen_shannon_divergence(before.mean_routing, now.mean_routing);
   }
 
@@ -138,7 +138,7 @@ class FluctuationMeter final : public RowMeter {
     const Record before = found == last_.end() ? Record() : std::move(found->second);
     remember(rows);
     const Record& now = last_.at(rows.layer());
-    if (!before.serving.empty())
+    if (!before.serving.empty() && !now.serving.empty())
       set(metrics.values, "routing_fluctuation", routing_fluctuation(before.serving, now.serving));
     if (!before.likeliest.empty())
       set(metrics.values, "routing_fluctuation_topk",
@@ -217,6 +217,7 @@ class LayersMeter final : public RowMeter {
   void measure(LayerRows& rows, LayerMetrics& metrics) override {
     if (!rows.before() || rows.before()->serving().empty()) return;
     const std::span<const int> before = rows.before()->serving(), here = rows.serving();
+    if (here.empty()) return;
     set(metrics.values, "router_instability", router_instability(before, here));
     set(metrics.values, "assignment_change_share", assignment_change_share(before, here));
     set(metrics.values, "layer_ari", layer_ari(before, here));
@@ -371,7 +372,8 @@ MetricGroup agreement_metrics() {
       "one before; of two arms, with `analyze`; uses serving, and probabilities for the divergence",
       {metric("routing_ari", false,
               "adjusted Rand index of the serving experts of both (1 equal, 0 as by chance)",
-              "adjusted Rand index of two routings", "ARI of routings", {&needs::step_before}, kSetsAlone),
+              "adjusted Rand index of two routings", "ARI of routings",
+              {&needs::step_before, &needs::first_choice}, kSetsAlone),
        metric("routing_nmi", false,
               "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]",
               "normalised mutual information of two routings", "NMI of routings", {&needs::step_before},
@@ -380,10 +382,11 @@ MetricGroup agreement_metrics() {
            "routing_divergence", false,
            "Jensen–Shannon divergence of the two mean routings E[r(x)], nats: 0 equal, ln 2 nothing shared",
            "Jensen–Shannon divergence of mean routings (nats)", "divergence",
-           {&needs::probabilities_before})});
+           {&needs::probabilities_before, &needs::probabilities})});
   group.by_default = false;
   group.of_layers = true;
   group.needs = {&needs::router};
+  set_larger_is_better(group, {"routing_ari", "routing_nmi"});
   return group;
 }
 
@@ -394,7 +397,8 @@ MetricGroup fluctuation_metrics() {
       "epoch, between epochs (Nguyen et al. 2025); uses serving, and probabilities for the K likeliest",
       {metric("routing_fluctuation", false,
               "share of rows whose serving expert is another than at the record before",
-              "share of rows with another expert than before", "fluctuation", {}, kSetsAlone),
+              "share of rows with another expert than before", "fluctuation", {&needs::first_choice},
+              kSetsAlone),
        metric("routing_fluctuation_topk", false, "share of rows whose set of K likeliest experts is another",
               "share of rows with other likeliest experts than before", "fluctuation of sets",
               {&needs::several_experts, &needs::sets_of_k})});
@@ -438,7 +442,8 @@ MetricGroup layers_metrics() {
               "adjusted Rand index of two layers", "agreement of layers", {}, kSetsAlone)});
   group.by_default = false;
   group.of_layers = true;
-  group.needs = {&needs::router, &needs::layer_before};
+  group.needs = {&needs::router, &needs::layer_before, &needs::first_choice};
+  set_larger_is_better(group, {"layer_ari"});
   return group;
 }
 

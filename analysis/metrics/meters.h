@@ -3,7 +3,9 @@
 /// What measures a group of metrics, and how a group's entry of the table is made. Each group's source
 /// includes this header.
 
+#include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -77,6 +79,12 @@ inline MetricGroup::Metric metric(std::string name, bool positive, std::string h
                                   std::string otherwise = {}) {
   return {std::move(name),         positive,         std::move(help),     std::move(axis_label),
           std::move(legend_label), std::move(needs), std::move(otherwise)};
+}
+
+/// Declares that larger values of these metrics of the group are better.
+inline void set_larger_is_better(MetricGroup& group, std::initializer_list<std::string_view> names) {
+  for (MetricGroup::Metric& metric : group.metrics)
+    metric.larger_is_better |= std::find(names.begin(), names.end(), metric.name) != names.end();
 }
 
 /// The entry of a group whose values the cell itself knows.

@@ -19,6 +19,7 @@
   entry(gradient_metrics)           \
   entry(load_metrics)               \
   entry(routing_metrics)            \
+  entry(boundary_metrics)           \
   entry(fluctuation_metrics)        \
   entry(saturation_metrics)         \
   entry(agreement_metrics)          \
@@ -26,10 +27,13 @@
   entry(layers_metrics)             \
   entry(levels_metrics)             \
   entry(own_experts_metrics)        \
+  entry(cluster_losses_metrics)     \
   entry(feature_weights_metrics)    \
   entry(layer_loads_metrics)        \
   entry(replaced_metrics)           \
   entry(swapped_metrics)            \
+  entry(floor_metrics)              \
+  entry(facts_metrics)              \
   entry(convergence_metrics)        \
   entry(auxiliary_losses_metrics)   \
   entry(expert_outputs_metrics)     \
@@ -236,8 +240,30 @@ void check_set_size(int k, const ExperimentOptions& experiment, const std::strin
   throw InvalidOption(path + ".k", fmt::format("got {}, needs at most model.experts = {}", k, experts));
 }
 
+void MetricOptions::bind(Fields& fields) {
+  OneOf<MetricAxis>::bind(fields);
+  fields.add("records", records, {"every", "last"},
+             "measured at every recorded step, or at the last one alone, which saves time");
+}
+
 void check(const MetricOptions& group, const ExperimentOptions& experiment, const std::string& path) {
-  if (const auto own = group.entry().check) own(group.options(), experiment, path);
+  const MetricGroup& entry = group.entry();
+  if (entry.check) entry.check(group.options(), experiment, path);
+  if (group.records == MetricOptions::Records::every) return;
+  const std::vector<const Need*> of_other_steps = {&needs::step_before, &needs::probabilities_before,
+                                                   &needs::last_step};
+  const bool compares = std::any_of(entry.metrics.begin(), entry.metrics.end(), [&](const auto& metric) {
+    const std::vector<const Need*> all = needs_of(metric.name);
+    return std::any_of(all.begin(), all.end(), [&](const Need* need) {
+      return std::find(of_other_steps.begin(), of_other_steps.end(), need) != of_other_steps.end();
+    });
+  });
+  if (compares)
+    throw InvalidOption(path + ".records",
+                        "got \"last\", but the group '" + entry.name + "' compares steps; needs \"every\"");
+  if (!entry.make_row_meter && !entry.make_model_meter.of<double>())
+    throw InvalidOption(path + ".records", "got \"last\", but the group '" + entry.name +
+                                               "' is not measured at records; needs \"every\"");
 }
 
 std::vector<MetricGroup::Metric> metrics_of_group(std::string_view name) {
@@ -313,6 +339,11 @@ bool is_declared_positive(const std::string& name) {
   return metric != nullptr && metric->positive;
 }
 
+bool is_larger_better(const std::string& name) {
+  const MetricGroup::Metric* const metric = find_metric(name);
+  return metric != nullptr && metric->larger_is_better;
+}
+
 bool may_be_censored(const std::string& metric) {
   // An evaluation may have any name: what is found under "held_out_censored" need not be a flag.
   const MetricGroup::Metric* const flag = find_metric(censored_name(metric));
@@ -383,6 +414,9 @@ const Need sets{"a gating.eval that selects more than one expert, but not every 
                 "--top-k above 1", has_sets};
 const Need sets_of_k{"sets of experts", always, "--top-k above 1", has_sets};
 const Need unserved_rows{"a gating.eval that may leave rows without an expert", leaves_unserved};
+const Need probabilities{"routing probabilities", always, "--logits, --probs or --scores",
+                         has<&GivenArrays::probabilities>};
+const Need first_choice{"the first choice of a row", always, "--by-score", has<&GivenArrays::first_choice>};
 const Need layer_before{"a layer before it", [](const MetricSubject&, int layer) { return layer > 0; },
                         kPrevious, has<&GivenArrays::previous>};
 const Need model_output{"one layer, and a target for each row that its experts see", has_model_output};

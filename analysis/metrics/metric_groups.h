@@ -57,9 +57,11 @@ class MetricSubject {
   mutable std::unique_ptr<Network<float>> network_;
 };
 
-/// Which arrays and options the user gave to `analyze`. Routing probabilities are always given.
+/// Which arrays and options the user gave to `analyze`.
 struct GivenArrays {
   int experts = 1, top_k = 1, neighbours = 10;
+  bool probabilities = true;                    ///< r(x); otherwise the chosen experts alone
+  bool first_choice = true;                     ///< which of the chosen experts comes first
   bool labels = false, several_labels = false;  ///< cluster labels; several of them to a row
   bool inputs = false, space = false;           ///< router inputs; inputs or embeddings
   bool router = false, expert_outputs = false;
@@ -89,6 +91,8 @@ extern const Need mixed_tokens;    ///< a router that lets tokens mix their rout
 extern const Need sets;            ///< gating.eval selects more than one expert and not always all
 extern const Need sets_of_k;       ///< the K experts of largest probability
 extern const Need unserved_rows;   ///< gating.eval may leave rows without an expert
+extern const Need probabilities;   ///< r(x): chosen experts alone do not tell it
+extern const Need first_choice;    ///< the serving expert: sets in any order do not tell it
 extern const Need layer_before;
 extern const Need model_output;    ///< a layer whose output is the model's
 extern const Need shared_experts;  ///< in the model
@@ -165,6 +169,7 @@ struct MetricGroup : KindEntry {
     std::vector<const Need*> needs = {};  ///< in addition to the group's needs
     /// Why arrays that meet the needs may still give no value: a line of `analyze`.
     std::string otherwise = {};
+    bool larger_is_better = false;  ///< as for an accuracy; otherwise smaller is better
   };
   std::vector<Metric> metrics;
   std::vector<const Need*> needs = {};  ///< needs of all its metrics
@@ -189,8 +194,19 @@ struct MetricAxis {
   static constexpr const char* kTag = "kind";
   static constexpr const char* kNoun = "metrics";
 };
-/// An element of "metrics".
-using MetricOptions = OneOf<MetricAxis>;
+/// An element of "metrics": a group with its options, and the records that it is measured at.
+class MetricOptions final : public OneOf<MetricAxis> {
+ public:
+  using OneOf<MetricAxis>::OneOf;
+  static MetricOptions named(const std::string& kind) {
+    MetricOptions one;
+    one.choose(kind);
+    return one;
+  }
+  enum class Records { every, last };
+  Records records = Records::every;
+  void bind(Fields& fields) override;
+};
 
 inline const std::vector<MetricGroup>& metric_groups() {
   return MetricAxis::table();
@@ -218,6 +234,8 @@ const MetricGroup::Metric* find_metric(std::string_view text);
 bool has_metric(const std::vector<std::string>& names);
 /// Whether it is a metric that is above zero by definition.
 bool is_declared_positive(const std::string& name);
+/// Whether larger values of the metric are better.
+bool is_larger_better(const std::string& name);
 /// Whether another metric is 1 where this one is right-censored (observation.h).
 bool may_be_censored(const std::string& metric);
 

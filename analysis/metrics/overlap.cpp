@@ -357,7 +357,8 @@ MetricGroup overlap_metrics() {
   group.check = check_neighbours;
   group.options_for = overlap_options;
   group.of_layers = true;
-  group.needs = {&needs::router, &needs::space};
+  group.needs = {&needs::router, &needs::space, &needs::first_choice};
+  set_larger_is_better(group, {"silhouette"});
   return group;
 }
 

@@ -68,6 +68,15 @@ std::optional<double> dead_experts(std::span<const int> serving, int experts) {
   return static_cast<double>(dead) / experts;
 }
 
+std::optional<double> dead_experts_of(std::span<const std::int64_t> loads) {
+  const std::int64_t all = std::accumulate(loads.begin(), loads.end(), std::int64_t{0}),
+                     experts = std::ssize(loads);
+  if (all == 0) return std::nullopt;
+  const auto dead =
+      std::count_if(loads.begin(), loads.end(), [&](std::int64_t load) { return 10 * experts * load < all; });
+  return static_cast<double>(dead) / static_cast<double>(experts);
+}
+
 namespace {
 
 double total_load(std::span<const std::int64_t> loads) {
@@ -78,7 +87,8 @@ class LoadMeter final : public RowMeter {
  public:
   LoadMeter(const NoMetricOptions& /*options*/, const RowSetting& setting)
       : selects_sets_(setting.applies("co_activation")),
-        leaves_unserved_(setting.applies("unserved_share")) {}
+        leaves_unserved_(setting.applies("unserved_share")),
+        counts_sets_(selects_sets_ && !setting.cell) {}
 
   void measure(LayerRows& rows, LayerMetrics& metrics) override {
     MetricValues& values = metrics.values;
@@ -86,7 +96,8 @@ class LoadMeter final : public RowMeter {
     set(values, "expert_load_max_violation", expert_load_max_violation(loads));
     set(values, "expert_load_max_deviation", expert_load_max_deviation(loads));
     set(values, "expert_load_std_percent", expert_load_std_percent(loads));
-    set(values, "dead_experts", dead_experts(rows.serving(), rows.experts()));
+    set(values, "dead_experts",
+        counts_sets_ ? dead_experts_of(loads) : dead_experts(rows.serving(), rows.experts()));
     if (leaves_unserved_) set(values, "unserved_share", unserved_share(rows.serving()));
     if (selects_sets_) set(values, "co_activation", co_activation(rows.selected(), rows.experts()));
   }
@@ -106,6 +117,7 @@ class LoadMeter final : public RowMeter {
   }
 
   bool selects_sets_, leaves_unserved_;
+  bool counts_sets_;  // rows of `analyze` go to K experts: a second choice is a choice
 };
 
 class LayerLoadsMeter final : public RowMeter {
@@ -152,6 +164,36 @@ class RoutingMeter final : public RowMeter {
     values["score_variance"] = variance.score_variance();
     values["score_row_variance"] = variance.score_row_variance();
   }
+};
+
+struct BoundaryMetricOptions {
+  double width = 0.1;
+
+  void bind(Fields& fields) {
+    fields.add("width", width, positive(), "w, the largest difference of scores that counts as the boundary");
+  }
+};
+
+class BoundaryMeter final : public RowMeter {
+ public:
+  BoundaryMeter(const BoundaryMetricOptions& options, const RowSetting& /*setting*/)
+      : width_(options.width) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    if (rows.experts() < 2) return;
+    std::int64_t within = 0, within_half = 0;
+    rows.visit([&](const RowBlock& block) {
+      const Vector gaps = score_gaps(block.probabilities);
+      within += (gaps.array() <= width_).count();
+      within_half += (gaps.array() <= width_ / 2).count();
+    });
+    const double count = static_cast<double>(rows.rows());
+    metrics.values["boundary_mass"] = static_cast<double>(within) / count;
+    metrics.values["boundary_mass_half"] = static_cast<double>(within_half) / count;
+  }
+
+ private:
+  double width_;
 };
 
 class RouterNormsMeter final : public RowMeter {
@@ -295,6 +337,12 @@ Vector router_margins(const Eigen::Ref<const Matrix>& probabilities) {
   return margins;
 }
 
+Vector score_gaps(const Eigen::Ref<const Matrix>& probabilities) {
+  const Vector margins = router_margins(probabilities);
+  const Vector largest = probabilities.rowwise().maxCoeff();
+  return (largest.array() / (largest - margins).array()).log();
+}
+
 std::optional<double> router_margin(const Eigen::Ref<const Matrix>& probabilities) {
   if (probabilities.rows() == 0) throw InvalidOption("probs", "empty; a mean margin needs at least one row");
   if (probabilities.cols() < 2) return std::nullopt;
@@ -391,7 +439,8 @@ MetricGroup load_metrics() {
               "standard deviation over experts of the percentage of assignments (ddof 0)",
               "load standard deviation (% of rows)", "load deviation"),
        metric("dead_experts", false,
-              "share of experts that serve less than a tenth of an even share, n_e < n ÷ (10 E)",
+              "share of experts that serve less than a tenth of an even share, n_e < n ÷ (10 E); of a run by "
+              "the serving expert, with `analyze --top-k K` by all K choices, n_e < K n ÷ (10 E)",
               "share of dead experts", "dead experts"),
        metric("unserved_share", false, "share of rows that no expert serves",
               "share of rows without an expert", "unserved", {&needs::unserved_rows}),
@@ -436,7 +485,23 @@ MetricGroup routing_metrics() {
               "variance of probabilities over experts", "over experts")});
   group.by_default = false;
   group.of_layers = true;
-  group.needs = {&needs::router};
+  group.needs = {&needs::router, &needs::probabilities};
+  set_larger_is_better(group, {"router_margin"});
+  return group;
+}
+
+MetricGroup boundary_metrics() {
+  MetricGroup group = row_metrics<BoundaryMetricOptions, BoundaryMeter>(
+      "boundary",
+      "how many test rows lie at the boundary between their two likeliest experts (2605.02124); uses "
+      "probabilities",
+      {metric("boundary_mass", false, "share of rows with ln r_(1) − ln r_(2) ≤ w, of scores under softmax",
+              "share of rows at the boundary", "boundary"),
+       metric("boundary_mass_half", false, "the same for w / 2: half of it where the density is smooth",
+              "share of rows at half the boundary", "half the boundary")});
+  group.by_default = false;
+  group.of_layers = true;
+  group.needs = {&needs::router, &needs::model, &needs::several_experts};
   return group;
 }
 
@@ -450,6 +515,7 @@ MetricGroup router_norms_metrics() {
               "router weight in signal subspace", "signal fraction", {&needs::signal_subspace})});
   group.of_layers = true;
   group.needs = {&needs::router_weight};
+  set_larger_is_better(group, {"router_signal_fraction"});
   return group;
 }
 

@@ -37,6 +37,10 @@ std::optional<double> unserved_share(std::span<const int> serving);
 /// Rows that no expert serves, −1, count in n. None without rows. Throws InvalidOption as above.
 std::optional<double> dead_experts(std::span<const int> serving, int experts);
 
+/// The share of experts with less than a tenth of an even share of all assignments, n_e < Σn / (10 E), from
+/// `loads` (E) of K experts a row. None without assignments.
+std::optional<double> dead_experts_of(std::span<const std::int64_t> loads);
+
 /// (max_e n_e − mean_e n_e) / mean_e n_e: 0 when balanced, E − 1 when one expert takes all rows. None without
 /// rows.
 std::optional<double> expert_load_max_violation(std::span<const std::int64_t> loads);
@@ -85,6 +89,9 @@ double routing_entropy(const Eigen::Ref<const Matrix>& probabilities);
 /// The largest minus the second largest probability of each row of (n, E); (n). Throws InvalidOption for less
 /// than two experts.
 Vector router_margins(const Eigen::Ref<const Matrix>& probabilities);
+/// ln r_(1) − ln r_(2) of each row of (n, E): under softmax the difference of the two largest scores; (n).
+/// Throws InvalidOption for less than two experts.
+Vector score_gaps(const Eigen::Ref<const Matrix>& probabilities);
 
 /// Mean over rows of the margin: 1 for one-hot routing, 0 for ties. None for one expert. Throws InvalidOption
 /// without rows.

@@ -283,6 +283,7 @@ class SparsityMeter final : public RowMeter {
 };
 
 constexpr int kQuarters = 4;
+constexpr const char* kQuarterNames[kQuarters] = {"heaviest", "second", "third", "lightest"};
 
 /// The mixture of the test set; null for other data.
 const GaussianMixtureOptions* mixture_of(const DataOptions& data) {
@@ -350,6 +351,51 @@ class OwnExpertsMeter final : public RowMeter {
 
   Vector shares_;
   std::vector<int> order_;
+};
+
+template <class Real>
+class ClusterLossMeter final : public ModelMeter<Real> {
+ public:
+  ClusterLossMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting)
+      : data_(setting.data) {
+    const auto* const mixture = mixture_of(setting.subject.data());
+    if (!mixture) return;
+    order_ = clusters_by_weight(cluster_shares(*mixture));
+    const std::vector<int>& labels = data_.test().cluster;
+    rows_.resize(order_.size());
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      rows_[size(labels[i])].push_back(static_cast<Eigen::Index>(i));
+  }
+
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
+    if (order_.empty()) return;
+    const Matrix outputs = moment.pass.outputs();
+    set_mean(values, "test_loss_clusters", outputs, 0, order_.size());
+    if (order_.size() < kQuarters) return;
+    for (std::size_t quarter = 0; quarter < kQuarters; ++quarter) {
+      set_mean(values, fmt::format("test_loss_quarter{}", quarter + 1), outputs,
+               quarter * order_.size() / kQuarters, (quarter + 1) * order_.size() / kQuarters);
+    }
+  }
+
+ private:
+  /// Sets the mean over the clusters at the places [first, last) of the order that have rows.
+  void set_mean(MetricValues& values, const std::string& name, const Matrix& outputs, std::size_t first,
+                std::size_t last) const {
+    double sum = 0;
+    int there = 0;
+    for (std::size_t place = first; place < last; ++place) {
+      const std::vector<Eigen::Index>& rows = rows_[size(order_[place])];
+      if (rows.empty()) continue;
+      sum += data_.task_loss(outputs(rows, Eigen::all), data_.test().y(rows, Eigen::all));
+      ++there;
+    }
+    if (there > 0) values[name] = sum / there;
+  }
+
+  const MeasuredData<Real>& data_;
+  std::vector<int> order_;                       ///< clusters by descending weight
+  std::vector<std::vector<Eigen::Index>> rows_;  ///< test rows of each cluster
 };
 
 /// The tree of the clusters' means; null without a tree.
@@ -475,8 +521,34 @@ MetricGroup sparsity_metrics() {
            "dispatch_entropy", false,
            "Σ_e n_e/n H(cluster | e) over serving experts e, nats: how mixed the clusters of an expert are",
            "entropy of an expert's clusters (nats)", "dispatch entropy")});
+  for (MetricGroup::Metric& metric : group.metrics) {
+    if (metric.name.starts_with("top1_") || metric.name == "dispatch_entropy")
+      metric.needs.push_back(&needs::first_choice);
+  }
   group.of_layers = true;
-  group.needs = {&needs::router, &needs::labels};
+  group.needs = {&needs::router, &needs::labels, &needs::probabilities};
+  set_larger_is_better(group, {"top1_cluster_purity", "top1_cluster_concentration", "top1_cluster_ari",
+                               "top1_cluster_nmi", "top1_token_ari", "top1_token_nmi"});
+  return group;
+}
+
+MetricGroup cluster_losses_metrics() {
+  std::vector<MetricGroup::Metric> metrics = {
+      metric("test_loss_clusters", true,
+             "mean over clusters of test_loss_eval of the cluster's rows: rare clusters count as heavy ones",
+             "test loss, mean over clusters", "mean over clusters")};
+  for (int quarter = 0; quarter < kQuarters; ++quarter) {
+    metrics.push_back(metric(
+        fmt::format("test_loss_quarter{}", quarter + 1), true,
+        fmt::format("the same over the {} quarter of the clusters by data.weights", kQuarterNames[quarter]),
+        fmt::format("test loss, {} quarter of clusters", kQuarterNames[quarter]),
+        fmt::format("{} quarter", kQuarterNames[quarter]), {&kFourClusters}));
+  }
+  MetricGroup group = model_metrics<NoMetricOptions, ClusterLossMeter>(
+      "cluster_losses", "who bears the loss, frequent clusters or rare ones; uses what gating.eval selects",
+      std::move(metrics));
+  group.by_default = false;
+  group.needs = {&needs::model, &kMixture};
   return group;
 }
 
@@ -491,19 +563,20 @@ MetricGroup own_experts_metrics() {
              "Σ_c (1 − p_c)^E, clusters without a row among E drawn at random: the coupon collector's "
              "expectation",
              "clusters without a row among E (expected)", "coupon collector")};
-  const char* const quarters[kQuarters] = {"heaviest", "second", "third", "lightest"};
   for (int quarter = 0; quarter < kQuarters; ++quarter) {
-    metrics.push_back(
-        metric(fmt::format("own_expert_share_quarter{}", quarter + 1), false,
-               fmt::format("own_expert_share of the {} quarter of the clusters by data.weights, the lowest "
-                           "number first among equals",
-                           quarters[quarter]),
-               fmt::format("{} quarter of clusters with an expert of their own (share)", quarters[quarter]),
-               fmt::format("{} quarter", quarters[quarter]), {&kFourClusters}));
+    metrics.push_back(metric(
+        fmt::format("own_expert_share_quarter{}", quarter + 1), false,
+        fmt::format("own_expert_share of the {} quarter of the clusters by data.weights, the lowest "
+                    "number first among equals",
+                    kQuarterNames[quarter]),
+        fmt::format("{} quarter of clusters with an expert of their own (share)", kQuarterNames[quarter]),
+        fmt::format("{} quarter", kQuarterNames[quarter]), {&kFourClusters}));
   }
   MetricGroup group = row_metrics<NoMetricOptions, OwnExpertsMeter>(
       "own_experts", "which clusters have an expert of their own and which share one; uses serving",
       std::move(metrics));
+  for (MetricGroup::Metric& metric : group.metrics)
+    metric.larger_is_better = metric.name.starts_with("own_expert_share");
   group.by_default = false;
   group.of_layers = true;
   group.needs = {&needs::router, &kMixture};
@@ -532,6 +605,7 @@ MetricGroup levels_metrics() {
                                                 "which levels of data.hierarchy experts resolve, level 1 "
                                                 "below the root, the last one the clusters; uses serving",
                                                 std::move(metrics));
+  for (MetricGroup::Metric& metric : group.metrics) metric.larger_is_better = true;
   group.by_default = false;
   group.of_layers = true;
   group.needs = {&needs::router};

@@ -10,6 +10,7 @@
 #include "analysis/metrics/meters.h"
 #include "sim/base/error.h"
 #include "sim/base/numerics.h"
+#include "sim/data/synthetic_language.h"
 
 namespace moelab {
 namespace {
@@ -163,6 +164,60 @@ class SwappedMeter final : public ModelMeter<Real> {
   std::vector<bool> is_kept_;  ///< of tokens with a target; empty where the metric does not apply
 };
 
+template <class Real>
+class FloorMeter final : public ModelMeter<Real> {
+ public:
+  FloorMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting) {
+    if (unmet_need("excess_loss", setting.subject)) return;
+    if (const std::optional<LanguageLosses> known = setting.problem.language_losses(setting.data.test()))
+      floor_ = known->bayes;
+  }
+
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
+    if (floor_) values["excess_loss"] = moment.pass.loss() - *floor_;
+  }
+
+ private:
+  std::optional<double> floor_;  ///< the Bayes loss; empty where the metric does not apply
+};
+
+/// The language of the test set if it has facts; else null.
+const SyntheticLanguageOptions* language_with_facts(const DataOptions& data) {
+  const auto* const language = data.as<SyntheticLanguageOptions>();
+  return language && language->facts ? language : nullptr;
+}
+
+const Need facts{"data.facts, none swapped, and the next token as the task",
+                 [](const MetricSubject& of, int) {
+                   return language_with_facts(of.data()) && of.data().contamination.chosen() != "swapped" &&
+                          !task_loss_kind(of.experiment().loss.task).masks_tokens;
+                 }};
+
+template <class Real>
+class FactsMeter final : public ModelMeter<Real> {
+ public:
+  FactsMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting) {
+    if (unmet_need("fact_loss", setting.subject)) return;
+    const int chained = language_with_facts(setting.subject.data())->chained();
+    const Matrix& ids = setting.data.test().x;
+    for (Eigen::Index i = 0; i < ids.size(); ++i) follows_key_.push_back(ids.data()[i] >= chained);
+  }
+
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
+    const auto count = std::count(follows_key_.begin(), follows_key_.end(), true);
+    const auto others = static_cast<std::ptrdiff_t>(follows_key_.size()) - count;
+    if (follows_key_.empty()) return;
+    const std::vector<double>& losses = moment.pass.token_losses();
+    double of_facts = 0, elsewhere = 0;
+    for (std::size_t i = 0; i < losses.size(); ++i) (follows_key_[i] ? of_facts : elsewhere) += losses[i];
+    if (count > 0) values["fact_loss"] = of_facts / static_cast<double>(count);
+    if (others > 0) values["test_loss_elsewhere"] = elsewhere / static_cast<double>(others);
+  }
+
+ private:
+  std::vector<bool> follows_key_;  ///< of targets; empty where the metrics do not apply
+};
+
 }  // namespace
 
 double mean_squared_error(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
@@ -267,6 +322,8 @@ MetricGroup task_metrics() {
        metric("parameter_count", true, "trained and frozen parameters of the whole model", "parameters",
               "parameters", {&needs::own_data})});
   group.needs = {&needs::model};
+  set_larger_is_better(group, {"train_accuracy", "test_accuracy_soft", "test_accuracy_top1",
+                               "test_accuracy_eval", "bayes_accuracy"});
   return group;
 }
 
@@ -290,6 +347,28 @@ MetricGroup swapped_metrics() {
               "test loss of tokens that were kept (nats a token)", "kept tokens")});
   group.by_default = false;
   group.needs = {&needs::model, &swapped_tokens};
+  return group;
+}
+
+MetricGroup floor_metrics() {
+  MetricGroup group = model_metrics<NoMetricOptions, FloorMeter>(
+      "floor", "what is left to gain where the least possible loss is known; uses what gating.eval selects",
+      {metric("excess_loss", false, "test_loss_eval − bayes_loss, nats a token",
+              "loss above the Bayes loss (nats a token)", "above the floor")});
+  group.by_default = false;
+  group.needs = {&needs::model, &needs::known_language, &needs::causal_routing};
+  return group;
+}
+
+MetricGroup facts_metrics() {
+  MetricGroup group = model_metrics<NoMetricOptions, FactsMeter>(
+      "facts", "what the model knows by heart, and what it tells of the rest; uses what gating.eval selects",
+      {metric("fact_loss", true, "test_loss_eval over the values of keys, nats a value",
+              "loss of facts (nats a value)", "facts"),
+       metric("test_loss_elsewhere", true, "test_loss_eval over all other tokens, nats a token",
+              "loss elsewhere (nats a token)", "elsewhere")});
+  group.by_default = false;
+  group.needs = {&needs::model, &facts};
   return group;
 }
 

@@ -15,17 +15,23 @@ void bind_relative_to(Fields& fields, std::string& arm) {
   fields.optional().add("relative_to", arm, "an arm: the metric is divided by that of this arm");
 }
 
+void bind_arms(Fields& fields, std::vector<std::string>& arms) {
+  fields.optional().add_list(
+      "arms", arms, 1,
+      "names or patterns (\"aux_*\"): a claim for each arm that matches; {arm} stands for "
+      "its name in the sides, id and text (an id without {arm} becomes id_NAME)");
+}
+
 void bind_arm(Fields& fields, std::string& arm, std::vector<std::string>& arms) {
-  fields.optional().add("arm", arm, "name of an arm");
-  fields.optional().add_list("arms", arms, 1,
-                             "in place of arm: a claim for each of them, its name where {arm} stands in id "
-                             "and text (without it, id_NAME)");
+  fields.optional().add("arm", arm, "name of an arm (give arm or arms)");
+  bind_arms(fields, arms);
 }
 
 void bind_smallest_effect(Fields& fields, Claim& claim) {
-  fields.add("smallest_effect", claim.smallest_effect, positive(),
-             "effects below it do not matter: relative where logarithms are compared (.05: within ±ln 1.05), "
-             "else in the metric's units; an inconclusive point whose interval lies within is equivalent");
+  fields.add(
+      "smallest_effect", claim.smallest_effect, positive(),
+      "effects below it do not matter: relative where logarithms are compared (.05: within ±ln 1.05), "
+      "else in the metric's units; a point whose interval lies within is equivalent, whatever its sign");
 }
 
 /// Binds a number or a text, which is stored as text.
@@ -41,6 +47,7 @@ void bind_number_or_text(Fields& fields, const char* name, std::string& text, co
 void bind_statement(Fields& fields, Comparison& comparison, Claim& claim) {
   fields.required().add("left", comparison.left, "left side");
   fields.required().add("right", comparison.right, "right side");
+  bind_arms(fields, claim.arms);
   fields.add("at", comparison.at,
              "sweep points: each, the last, or a list of {path: value} (of values where one path is swept)");
   fields.add("matched", comparison.matched, {"steps", "loss", "flops"},
@@ -154,6 +161,18 @@ std::vector<Binding> ClaimPlaces::alternatives() {
               })};
 }
 
+std::vector<Binding> ClaimRegime::alternatives() {
+  const bool is_listed = condition.empty();
+  return {alternative(
+              is_listed ? std::nullopt : std::optional(condition),
+              [](Fields& fields, auto& own) { fields.add("", own, ""); },
+              [this](const std::string& own) { condition = own; }),
+          alternative(
+              is_listed ? std::optional(written) : std::nullopt,
+              [](Fields& fields, auto& own) { fields.add_list("", own, 1, ""); },
+              [this](const std::vector<AnyValue>& own) { written = own; })};
+}
+
 void ClaimSide::bind(Fields& fields) {
   fields.optional().add("arm", arm, "name of an arm (give arm and metric, or value)");
   fields.optional().add("metric", metric, kMetricHelp);
@@ -180,6 +199,18 @@ void Claim::bind(Fields& fields) {
   fields.add("tuned", is_tuned,
              "each arm is at its best: it sets every path of \"tune\" to a value of its own");
   fields.add("origin", origin, {"paper", "ours"}, "whose claim it is");
+  fields.add(
+      "reading", reading, {"main", "other"},
+      "main: families of claims count it; other: a further reading of the same sentence, shown next to it");
+  fields.add("regime", regime,
+             "the sweep points that the claim covers: a list as in at, or a condition such as "
+             "\"data.train_samples >= 1000 and model.experts > 4\"; other points are outside (default: all)");
+  fields.optional().add(
+      "quote", quote,
+      "the paper's sentence that the regime or another reading rests on; a paper's claim with "
+      "one of them needs it");
+  fields.add("diverged", diverged, {"leaves", "loses"},
+             "a diverged cell leaves its point undecided, or loses against the other side");
   fields.add("text", text, "the claim as a sentence; where it is the paper's, in its words");
 }
 

@@ -124,6 +124,14 @@ class SideValues {
       if (!arm->empty() && !find_row(rows_, *arm, point_, seed)) return false;
     return true;
   }
+  /// Whether a cell of the side diverged at this seed.
+  bool has_diverged(int seed) const {
+    for (const std::string* arm : {&side_.arm, &side_.relative_to, &side_.distance_from}) {
+      const ResultRow* const row = arm->empty() ? nullptr : find_row(rows_, *arm, point_, seed);
+      if (row && row->state == "diverged") return true;
+    }
+    return false;
+  }
   /// The row of the side's own arm if its cell is done. Otherwise null, and `problem` says why.
   const ResultRow* done_row(int seed, std::string& problem) const {
     return find_done(side_.arm, seed, problem);
@@ -214,6 +222,70 @@ std::optional<std::pair<Interval, Interval>> pair_of(const PointedClaim& claim, 
   return std::pair(*left, *right);
 }
 
+}  // namespace
+
+bool ClaimPairs::exact() const {
+  return std::all_of(left.begin(), left.end(), is_exact) && std::all_of(right.begin(), right.end(), is_exact);
+}
+
+ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const RowIndex& rows, bool is_ragged,
+                         Diverged diverged) {
+  std::set<int> seeds(rows.seeds(claim.left.arm).begin(), rows.seeds(claim.left.arm).end());
+  seeds.insert(rows.seeds(claim.right.arm).begin(), rows.seeds(claim.right.arm).end());
+  const SideValues left_values(claim.left, at.left, at.left_step, rows),
+      right_values(claim.right, at.right, at.right_step, rows);
+  ClaimPairs pairs;
+  int incomplete = 0;
+  for (const int seed : seeds) {
+    if (is_ragged && (!left_values.has(seed) || !right_values.has(seed))) continue;
+    if (diverged == Diverged::loses) {
+      const bool left_lost = left_values.has_diverged(seed), right_lost = right_values.has_diverged(seed);
+      pairs.lost_left += left_lost && !right_lost ? 1 : 0;
+      pairs.lost_right += right_lost && !left_lost ? 1 : 0;
+      if (left_lost || right_lost) continue;
+    }
+    std::string problem;
+    if (const auto pair = pair_of(claim, seed, left_values, right_values, problem)) {
+      pairs.left.push_back(pair->first);
+      pairs.right.push_back(pair->second);
+    } else if (incomplete++ == 0) {
+      pairs.problem = std::move(problem);
+    }
+  }
+  if (incomplete > 1)
+    pairs.problem += fmt::format("; {} of {} seeds are incomplete", incomplete,
+                                 static_cast<std::size_t>(incomplete) + pairs.left.size());
+  return pairs;
+}
+
+bool is_positive_side(const ClaimSide& side, const RowIndex& rows,
+                      const std::function<bool(const std::string&)>& is_positive) {
+  if (side.is_constant()) {
+    const Expression value = Expression::parse(side.value, "value");
+    // A plain number takes the scale of the other side.
+    if (value.names().empty()) return true;
+    return value.is_positive([&](const std::string& path) { return is_positive_path(path, rows); });
+  }
+  if (!side.distance_from.empty()) return false;
+  const std::vector<std::string>& swept = rows.table().sweep_paths;
+  const auto is_path = [&](const std::string& name) {
+    return rows.table().fixed.contains(name) || std::find(swept.begin(), swept.end(), name) != swept.end();
+  };
+  return Expression::parse(side.metric, "metric").is_positive([&](const std::string& name) {
+    return is_path(name) ? is_positive_path(name, rows) : is_positive(name);
+  });
+}
+
+bool is_relative_to_trivial(const ClaimSide& side) {
+  const bool is_plain = !side.is_constant() && side.relative_to.empty() && side.distance_from.empty();
+  if (!is_plain || side.metric.find(' ') != std::string::npos) return false;
+  const std::size_t dot = side.metric.rfind('.');
+  const std::string name = dot == std::string::npos ? side.metric : side.metric.substr(dot + 1);
+  return name.starts_with("test_nmse") || name.starts_with("train_nmse");
+}
+
+namespace {
+
 void check_arm(const std::string& arm, const ResultTable& table, const std::string& path) {
   if (std::find(table.arms.begin(), table.arms.end(), arm) == table.arms.end())
     throw InvalidOption(path, unknown_name("arm", arm, table.arms));
@@ -277,26 +349,33 @@ class SidePlace {
   const SweepPoint* named_ = nullptr;
 };
 
-std::vector<const SweepPoint*> selected_points(const ClaimPlaces& at, const RowIndex& rows,
-                                               const std::string& path) {
-  std::vector<const SweepPoint*> selected = rows.points_at({});
+using ListedPoint = std::variant<SweepPoint, SweepValue>;
+
+std::vector<const SweepPoint*> listed_points(const std::vector<ListedPoint>& listed, const RowIndex& rows,
+                                             const std::string& path) {
   const ResultTable& table = rows.table();
-  if (at.which == ClaimPlaces::Which::each || selected.empty()) return selected;
-  if (at.which == ClaimPlaces::Which::last) return {selected.back()};
-  selected.clear();
-  for (std::size_t i = 0; i < at.listed.size(); ++i) {
+  std::vector<const SweepPoint*> points;
+  for (std::size_t i = 0; i < listed.size(); ++i) {
     const std::string here = fmt::format("{}[{}]", path, i);
-    const SweepPoint* const listed = std::get_if<SweepPoint>(&at.listed[i]);
-    if (!listed && table.sweep_paths.size() != 1)
+    const SweepPoint* const whole = std::get_if<SweepPoint>(&listed[i]);
+    if (!whole && table.sweep_paths.size() != 1)
       throw InvalidOption(here, "a bare value needs exactly one swept path; give {\"path\": value}");
     const SweepPoint wanted =
-        listed ? *listed : SweepPoint{{table.sweep_paths.front(), std::get<SweepValue>(at.listed[i])}};
+        whole ? *whole : SweepPoint{{table.sweep_paths.front(), std::get<SweepValue>(listed[i])}};
     check_coordinates(wanted, table, here);
     const std::vector<const SweepPoint*> named = rows.points_at(wanted);
     if (named.empty()) throw InvalidOption(here, fmt::format("no sweep point has {}", point_text(wanted)));
-    selected.insert(selected.end(), named.begin(), named.end());
+    points.insert(points.end(), named.begin(), named.end());
   }
-  return selected;
+  return points;
+}
+
+std::vector<const SweepPoint*> selected_points(const ClaimPlaces& at, const RowIndex& rows,
+                                               const std::string& path) {
+  const std::vector<const SweepPoint*> all = rows.points_at({});
+  if (at.which == ClaimPlaces::Which::each || all.empty()) return all;
+  if (at.which == ClaimPlaces::Which::last) return {all.back()};
+  return listed_points(at.listed, rows, path);
 }
 
 /// Whether the arms of a side have cells at a point. A search places different points for each arm.
@@ -307,9 +386,26 @@ bool has_cells(const ClaimSide& side, const SweepPoint& point, const RowIndex& r
   return true;
 }
 
-/// Adds the pairs at `points` for which both sides have cells.
-void add_pairs(const std::vector<const SweepPoint*>& points, const RowIndex& rows, const std::string& path,
-               PointedClaim& claim, bool is_step = false) {
+/// A text that is equal for points at which the side is the same: point_key() without the coordinates that
+/// neither its arms sweep nor its expression names.
+std::string side_key(const ClaimSide& side, SweepPoint point, const RowIndex& rows) {
+  if (rows.table().unswept.empty()) return point_key(point);
+  const std::vector<std::string> named =
+      Expression::parse(side.is_constant() ? side.value : side.metric, "metric").names();
+  std::erase_if(point, [&](const auto& coordinate) {
+    const std::string& path = coordinate.first;
+    bool is_swept = std::find(named.begin(), named.end(), path) != named.end();
+    for (const std::string* arm : {&side.arm, &side.relative_to, &side.distance_from})
+      is_swept |= !arm->empty() && rows.table().sweeps(*arm, path);
+    return !is_swept;
+  });
+  return point_key(point);
+}
+
+/// Adds the pairs at `points` for which both sides have cells. Points at which both sides have the same cells
+/// count once.
+void add_pairs(const std::vector<const SweepPoint*>& points, const Regime& regime, const RowIndex& rows,
+               const std::string& path, PointedClaim& claim, bool is_step = false) {
   const SidePlace left_place(rows, claim.left.where, path + ".left");
   const SidePlace right_place(rows, claim.right.where, path + ".right");
   std::set<std::pair<std::string, std::string>> known;
@@ -320,8 +416,9 @@ void add_pairs(const std::vector<const SweepPoint*>& points, const RowIndex& row
     // A constant is placed at the point of the side that it is compared with.
     if (claim.left.is_constant()) pair.left = pair.right;
     if (claim.right.is_constant()) pair.right = pair.left;
+    pair.is_outside = !regime.holds(pair.left) || !regime.holds(pair.right);
     if (!has_cells(claim.left, pair.left, rows) || !has_cells(claim.right, pair.right, rows)) continue;
-    if (known.emplace(point_key(pair.left), point_key(pair.right)).second)
+    if (known.emplace(side_key(claim.left, pair.left, rows), side_key(claim.right, pair.right, rows)).second)
       claim.points.push_back(std::move(pair));
     if (left_place.is_fixed() && right_place.is_fixed()) break;
   }
@@ -360,61 +457,35 @@ std::vector<ClaimStep> recorded_steps(const std::string& arm, const ResultTable&
 
 }  // namespace
 
-bool ClaimPairs::exact() const {
-  return std::all_of(left.begin(), left.end(), is_exact) && std::all_of(right.begin(), right.end(), is_exact);
+Regime::Regime(const std::optional<ClaimRegime>& regime, const RowIndex& rows, const std::string& path)
+    : rows_(rows) {
+  if (!regime || !regime->is_given()) return;
+  if (regime->condition.empty()) {
+    listed_.emplace();
+    for (const SweepPoint* point : listed_points(regime->listed, rows, path))
+      listed_->insert(point_key(*point));
+    return;
+  }
+  condition_ = Condition::parse(regime->condition, path);
+  for (const std::string& name : condition_->names())
+    if (!rows.table().fixed.contains(name)) check_swept(name, rows.table(), path);
+  const std::vector<SweepPoint>& points = rows.points();
+  // A search has not placed its points yet.
+  if (points.empty() || !rows.table().searched_path.empty()) return;
+  if (std::none_of(points.begin(), points.end(), [&](const SweepPoint& point) { return holds(point); }))
+    throw InvalidOption(path, fmt::format("got '{}', which holds at no sweep point", regime->condition));
 }
 
-ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const RowIndex& rows,
-                         bool is_ragged) {
-  std::set<int> seeds(rows.seeds(claim.left.arm).begin(), rows.seeds(claim.left.arm).end());
-  seeds.insert(rows.seeds(claim.right.arm).begin(), rows.seeds(claim.right.arm).end());
-  const SideValues left_values(claim.left, at.left, at.left_step, rows),
-      right_values(claim.right, at.right, at.right_step, rows);
-  ClaimPairs pairs;
-  int incomplete = 0;
-  for (const int seed : seeds) {
-    if (is_ragged && (!left_values.has(seed) || !right_values.has(seed))) continue;
-    std::string problem;
-    if (const auto pair = pair_of(claim, seed, left_values, right_values, problem)) {
-      pairs.left.push_back(pair->first);
-      pairs.right.push_back(pair->second);
-    } else if (incomplete++ == 0) {
-      pairs.problem = std::move(problem);
-    }
-  }
-  if (incomplete > 1)
-    pairs.problem += fmt::format("; {} of {} seeds are incomplete", incomplete,
-                                 static_cast<std::size_t>(incomplete) + pairs.left.size());
-  return pairs;
-}
-
-bool is_positive_side(const ClaimSide& side, const RowIndex& rows,
-                      const std::function<bool(const std::string&)>& is_positive) {
-  if (side.is_constant()) {
-    const Expression value = Expression::parse(side.value, "value");
-    // A plain number takes the scale of the other side.
-    if (value.names().empty()) return true;
-    return value.is_positive([&](const std::string& path) { return is_positive_path(path, rows); });
-  }
-  if (!side.distance_from.empty()) return false;
-  const std::vector<std::string>& swept = rows.table().sweep_paths;
-  const auto is_path = [&](const std::string& name) {
-    return rows.table().fixed.contains(name) || std::find(swept.begin(), swept.end(), name) != swept.end();
-  };
-  return Expression::parse(side.metric, "metric").is_positive([&](const std::string& name) {
-    return is_path(name) ? is_positive_path(name, rows) : is_positive(name);
+bool Regime::holds(const SweepPoint& point) const {
+  if (listed_) return listed_->contains(point_key(point));
+  return !condition_ || condition_->holds([&](const std::string& name) -> std::optional<double> {
+    const std::optional<Interval> number = number_at(point, rows_.table(), name);
+    return number ? std::optional(number->low) : std::nullopt;
   });
 }
 
-bool is_relative_to_trivial(const ClaimSide& side) {
-  const bool is_plain = !side.is_constant() && side.relative_to.empty() && side.distance_from.empty();
-  if (!is_plain || side.metric.find(' ') != std::string::npos) return false;
-  const std::size_t dot = side.metric.rfind('.');
-  const std::string name = dot == std::string::npos ? side.metric : side.metric.substr(dot + 1);
-  return name.starts_with("test_nmse") || name.starts_with("train_nmse");
-}
-
-PointedClaim find_points(const Comparison& claim, const RowIndex& rows, const std::string& path) {
+PointedClaim find_points(const Comparison& claim, const Regime& regime, const RowIndex& rows,
+                         const std::string& path) {
   const ResultTable& table = rows.table();
   check_side(claim.left, table, path + ".left");
   check_side(claim.right, table, path + ".right");
@@ -425,11 +496,12 @@ PointedClaim find_points(const Comparison& claim, const RowIndex& rows, const st
   if (claim.op == '~') pointed.text += fmt::format(" within {:g} %", 100 * claim.tolerance);
   if (claim.matched == Matched::loss) pointed.text += " at equal training loss";
   if (claim.matched == Matched::flops) pointed.text += " at equal operations";
-  add_pairs(selected_points(claim.at, rows, path + ".at"), rows, path, pointed);
+  add_pairs(selected_points(claim.at, rows, path + ".at"), regime, rows, path, pointed);
   return pointed;
 }
 
-PointedClaim find_points(const Trend& claim, const RowIndex& rows, const std::string& path) {
+PointedClaim find_points(const Trend& claim, const Regime& regime, const RowIndex& rows,
+                         const std::string& path) {
   const ResultTable& table = rows.table();
   check_side(claim.side, table, path);
   PointedClaim pointed{claim.side, claim.side, claim.increases ? '>' : '<', 0, "", Matched::steps, {}};
@@ -441,7 +513,7 @@ PointedClaim find_points(const Trend& claim, const RowIndex& rows, const std::st
     const auto compare = [&](const ClaimStep& left, const ClaimStep& right, bool is_step) {
       pointed.left.step = left;
       pointed.right.step = right;
-      add_pairs(everywhere, rows, path, pointed, is_step);
+      add_pairs(everywhere, regime, rows, path, pointed, is_step);
     };
     const std::vector<ClaimStep> steps =
         is_monotone ? recorded_steps(claim.side.arm, table) : std::vector<ClaimStep>();
@@ -456,11 +528,18 @@ PointedClaim find_points(const Trend& claim, const RowIndex& rows, const std::st
   const auto compare = [&](const SweepValue& left, const SweepValue& right, bool is_step) {
     pointed.left.where = {{claim.along, left}};
     pointed.right.where = {{claim.along, right}};
-    add_pairs(across, rows, path, pointed, is_step);
+    add_pairs(across, regime, rows, path, pointed, is_step);
   };
-  const bool has_steps = is_monotone && values.size() > 2;
-  for (std::size_t i = 1; has_steps && i < values.size(); ++i) compare(values[i], values[i - 1], true);
-  if (!values.empty()) compare(values.back(), values.front(), false);
+  std::vector<SweepValue> covered;  // the values along the path at which the regime has a point
+  for (const SweepValue& value : values) {
+    const std::vector<const SweepPoint*> points = rows.points_at({{claim.along, value}});
+    if (std::any_of(points.begin(), points.end(), [&](const auto* point) { return regime.holds(*point); }))
+      covered.push_back(value);
+  }
+  const bool has_steps = is_monotone && covered.size() > 2;
+  for (std::size_t i = 1; has_steps && i < covered.size(); ++i) compare(covered[i], covered[i - 1], true);
+  if (!covered.empty()) compare(covered.back(), covered.front(), false);
+  if (covered.size() < values.size()) compare(values.back(), values.front(), false);
   return pointed;
 }
 

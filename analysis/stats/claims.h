@@ -19,16 +19,28 @@
 ///             interval lies completely outside; otherwise inconclusive.
 ///
 /// Three rules change the verdict of a point:
-///   equivalent      the point would be inconclusive, and its 95 % interval lies within the smallest effect:
+///   equivalent      the 95 % interval lies within the smallest effect, whatever its sign:
 ///                   ±ln(1 + smallest_effect) for log differences, ±smallest_effect for raw differences.
 ///   inconclusive    the point has fewer than 3 pairs, or a cell of a pair diverged, failed, is missing or
 ///                   lacks the metric. Its numbers use the complete pairs.
-///   uninformative   both sides have a mean nmse ≥ 1, which is no better than predicting the mean.
+///   uninformative   both sides have a mean nmse ≥ 1, which is no better than predicting the mean; or two
+///                   arms are equal in every pair; or the routers of both arms have no task gradient.
+///
+/// `difference` holds the interval that decided. This is the 95 % interval, except where only the wider one
+/// refutes, or fails to refute: then it is the wider one. `level` names which.
+///
+/// Regime. A point outside the claim's `regime` is `outside`. It has numbers, but no part in the verdict, and
+/// m does not count it.
+///
+/// Diverged cells. With `diverged: loses` they leave the paired comparison. A diverged side counts as worse
+/// than any number. A loss against the claim keeps a point from being reproduced, and a loss for it keeps a
+/// point from being refuted. With fewer than 3 pairs, the sign test judges the losses and pairs together.
 ///
 /// Censored values. If a value of the point is right-censored, the sign test decides. It uses the pairs whose
-/// order is known. A value censored at or after the other side's value is the larger one. Two censored values
-/// are a tie. Let k pairs lie on the claimed side and j on the other side. The point is reproduced if
-/// sign_p_value(k, k + j) ≤ .05, and refuted if sign_p_value(j, k + j) ≤ .05/m. The sign test never decides
+/// order is known. A value censored at or after the other side's value is the larger one. The order of two
+/// censored values is not known. Let k pairs lie on the claimed side and j on the other side. The point is
+/// reproduced if sign_p_value(k, k + j) ≤ .05, and refuted if sign_p_value(j, k + j) ≤ .05/m. The sign test
+/// never decides
 /// `~`.
 ///
 /// Sequential runs. Some runs add seeds while claims are undecided. Confidence sequences (sequences.h) then
@@ -39,7 +51,7 @@
 /// undecided if only the means do. The point also reports the sign sequence's interval for the median of δ.
 /// Claims on rates have no sequence: they use the fixed design, with the seeds that every arm and point has.
 ///
-/// The whole claim, over all points that are not uninformative:
+/// The whole claim, over all points that are neither uninformative nor outside:
 ///   refuted         if one point is refuted
 ///   reproduced      if every point is reproduced
 ///   equivalent      if every point is equivalent
@@ -114,6 +126,18 @@ std::string to_string(Matched matched);
 /// The metric that `matched` uses in addition to the compared metrics; empty for steps.
 std::string matched_metric(Matched matched);
 
+/// The sweep points that a claim covers: listed as in `at`, or by a condition on swept paths (expression.h).
+/// Empty: all.
+struct ClaimRegime {
+  std::string condition;
+  /// Coordinates, or the bare value if one path is swept.
+  std::vector<std::variant<SweepPoint, SweepValue>> listed;
+  std::vector<AnyValue> written = {};  ///< the same points as written in the scenario
+  std::vector<Binding> alternatives();
+
+  bool is_given() const { return !condition.empty() || !written.empty(); }
+};
+
 /// A claim that left < right, left > right, or left equals right within a relative tolerance.
 struct Comparison {
   ClaimSide left, right;
@@ -149,16 +173,29 @@ struct RateClaim {
 enum class Origin { paper, ours };
 std::string to_string(Origin origin);
 
+/// `main`: the reading of the paper's sentence that its family is judged by. `other`: a further reading,
+/// which is shown next to it.
+enum class Reading { main, other };
+std::string to_string(Reading reading);
+
+/// What a diverged cell does: it leaves its point undecided, or it loses against the other side.
+enum class Diverged { leaves, loses };
+
 struct Claim {
   std::string id;
   std::variant<Comparison, Trend, RateClaim> statement;
   std::vector<std::string> arms;  ///< replaces the statement's arm: one claim for each; empty after expansion
   Origin origin = Origin::ours;
+  Reading reading = Reading::main;
+  std::optional<ClaimRegime> regime;
+  std::string quote;  ///< the paper's sentence that the regime or another reading rests on
+  Diverged diverged = Diverged::leaves;
   std::optional<std::string> text;  ///< the claim in words; a paper's claim keeps the paper's words
   /// Smaller effects do not matter: ln(1 + smallest_effect) for logarithms,
   /// otherwise in the metric's units.
   std::optional<double> smallest_effect;
   bool is_tuned = false;  ///< each arm has its own tuned values, such as learning rates, from equal budgets
+  std::string tuned_by;   ///< the metric that these values were chosen by: the scenario's objective
   std::string source;
   std::string reported;  ///< the paper's number as written; never a pass mark; empty for none
   void bind(Fields& fields);
@@ -175,8 +212,8 @@ struct ClaimAxis {
 };
 using ClaimOptions = OneOf<ClaimAxis>;
 
-/// The verdict on a claim or a point. Only points can be `uninformative`.
-enum class Verdict { reproduced, refuted, equivalent, inconclusive, uninformative };
+/// The verdict on a claim or a point. Only points can be `uninformative` or `outside`.
+enum class Verdict { reproduced, refuted, equivalent, inconclusive, uninformative, outside };
 std::string to_string(Verdict verdict);
 
 /// P values of a point (significance.h), without Bonferroni correction.
@@ -190,14 +227,19 @@ struct ClaimPoint {
   SweepPoint left_at, right_at;  ///< the point of each side; they differ with `where` and in trends
   std::optional<ClaimStep> left_step, right_step;  ///< in a monotone trend over training steps
   bool is_step = false;  ///< in a monotone trend: compares a value with the previous one
-  /// Mean of the side over the complete pairs, before its factor. A constant has no interval. Unset if a
-  /// value is censored.
+  /// Mean of the side over the complete pairs, before its factor; geometric for a positive metric. A constant
+  /// has no interval. Unset if a value is censored.
   std::optional<MeanEstimate> left;
   std::optional<MeanEstimate> right;
   double left_factor = 1, right_factor = 1;
-  std::optional<MeanEstimate> difference;  ///< δ: estimate and 95 % interval; unset if a value is censored
-  bool logarithmic = false;                ///< δ is a log difference
-  int pairs = 0;                           ///< complete pairs
+  std::optional<MeanEstimate>
+      difference;       ///< δ: estimate and deciding interval; unset if a value is censored
+  double level = 0.95;  ///< of the interval of `difference`
+  /// The ranges of δ that judged it: where the claim holds, and where effects are too small to matter.
+  std::optional<Interval> claimed, negligible;
+  bool logarithmic = false;           ///< δ is a log difference
+  int pairs = 0;                      ///< complete pairs
+  int lost_left = 0, lost_right = 0;  ///< pairs whose one side diverged, with `diverged: loses`
   bool is_complete = true;  ///< false if a pair is left out because its cell diverged, failed or is missing
   std::optional<SignCounts> signs;  ///< set if a value is censored
   bool is_sequential = false;       ///< judged by confidence sequences, which `difference` then contains
@@ -220,10 +262,15 @@ struct ClaimResult {
   std::string text;                 ///< the claim in words: its `text`, or composed from its sides
   std::string statement;            ///< the judged statement, composed from its sides
   std::optional<TrendShape> shape;  ///< set for a trend
+  bool is_rate = false;             ///< the sides are slopes
   std::string source;
   std::string reported;  ///< see Claim
+  Reading reading = Reading::main;
+  std::string regime;  ///< the claim's regime as written, or empty
+  std::string quote;   ///< see Claim
   Matched matched = Matched::steps;
   bool is_tuned = false;  ///< see Claim
+  std::string tuned_by;   ///< see Claim
   std::vector<ClaimPoint> points;
   /// P value of the verdict. Refuted: the smallest opposing p value times the number of points. Reproduced or
   /// equivalent: the largest p value for that verdict. Inconclusive: the smaller of the values for refuted
@@ -240,11 +287,14 @@ struct ClaimResult {
 Verdict combined_verdict(const std::vector<Verdict>& parts);
 
 /// Judges claims. Metrics with `is_positive` are compared by their logarithms. `fixed_seeds` is the number of
-/// seeds of every arm and point; it marks a sequential run. Throws InvalidOption ("claims[i]…") for unknown
-/// arms and missing points.
-std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const ResultTable& table,
-                                         const std::function<bool(const std::string&)>& is_positive,
-                                         const std::optional<int>& fixed_seeds = std::nullopt);
+/// seeds of every arm and point; it marks a sequential run. A diverged cell is worst where the metric is
+/// smallest for metrics with `larger_is_better`, otherwise where it is largest. Throws InvalidOption
+/// ("claims[i]…") for unknown arms and missing points.
+std::vector<ClaimResult> evaluate_claims(
+    const std::vector<Claim>& claims, const ResultTable& table,
+    const std::function<bool(const std::string&)>& is_positive,
+    const std::optional<int>& fixed_seeds = std::nullopt,
+    const std::function<bool(const std::string&)>& larger_is_better = {});
 
 // Combination of points
 
@@ -266,6 +316,7 @@ struct DecisionRule {
   std::optional<Interval> negligible;  ///< the range of effects that do not matter
   int tests = 1;                       ///< number of points; each could refute the claim
   bool is_sequential = false;          ///< uses confidence sequences, valid for any number of pairs
+  bool is_rounding = false;            ///< the differences are rounding errors; no number of seeds decides
 };
 
 /// Sets verdict, p values and seeds_to_decide from at least kMinimumPairs differences.

@@ -74,13 +74,13 @@ int CrossingRule::most_within(double from, double to) const {
 
 namespace {
 
-/// A t-test on the line between two points. At the share u of the way, the squared t statistic exceeds its
-/// quantile if q(u) = a u² + b u + c > 0.
+/// A t-test on the line between two points. At the share u of the way, the test accepts a mean of zero if
+/// q(u) = a u² + b u + c ≤ 0.
 struct LineTest {
   double a = 0, b = 0, c = 0;
   bool tells = false;  ///< two seeds or more
 
-  bool excludes_zero(double share) const { return tells && (a * share + b) * share + c > 0; }
+  bool accepts_zero(double share) const { return !tells || (a * share + b) * share + c <= 0; }
 };
 
 /// m(u)² − t² s(u)² / n, with mean and variance of the seeds' lines as polynomials of u.
@@ -115,27 +115,35 @@ LineTest test_between(const CurvePoint& left, const CurvePoint& right) {
   return test;
 }
 
-/// The first share from `from` towards `to` (0 or 1) at which zero is excluded, or none.
-std::optional<double> first_excluded(const LineTest& test, double from, double to) {
-  if (!test.tells) return std::nullopt;
-  if (test.excludes_zero(from)) return from;
-  std::vector<double> roots;
+/// The shares in [0, 1] at which the test may change its answer, with both ends.
+std::vector<double> changes_of(const LineTest& test) {
+  std::vector<double> shares = {0, 1};
   if (const double root = test.b * test.b - 4 * test.a * test.c; std::abs(test.a) > 0 && root >= 0) {
     // The form of the roots without cancellation.
     const double sum = -0.5 * (test.b + std::copysign(std::sqrt(root), test.b));
-    roots.push_back(sum / test.a);
-    if (std::abs(sum) > 0) roots.push_back(test.c / sum);
+    shares.push_back(sum / test.a);
+    if (std::abs(sum) > 0) shares.push_back(test.c / sum);
   } else if (std::abs(test.a) <= 0 && std::abs(test.b) > 0) {
-    roots.push_back(-test.c / test.b);
+    shares.push_back(-test.c / test.b);
   }
-  std::optional<double> first;
-  for (const double root : roots) {
-    const bool is_ahead = to > from ? root >= from && root <= to : root <= from && root >= to;
-    if (is_ahead && (!first || std::abs(root - from) < std::abs(*first - from))) first = root;
+  std::erase_if(shares, [](double share) { return !(share >= 0 && share <= 1); });
+  std::sort(shares.begin(), shares.end());
+  return shares;
+}
+
+/// The hull of the shares in [0, 1] at which the test accepts zero, or none if it accepts nowhere.
+std::optional<Interval> accepted_shares(const LineTest& test) {
+  const std::vector<double> shares = changes_of(test);
+  std::optional<Interval> hull;
+  const auto add = [&](double share) {
+    hull = hull ? Interval{std::min(hull->low, share), std::max(hull->high, share)} : Interval{share, share};
+  };
+  for (std::size_t i = 0; i + 1 < shares.size(); ++i) {
+    if (!test.accepts_zero(0.5 * (shares[i] + shares[i + 1]))) continue;
+    add(shares[i]);
+    add(shares[i + 1]);
   }
-  // Without spread the root is the crossing, which rounding may put behind `from`.
-  if (!first && test.excludes_zero(to)) first = from;
-  return first;
+  return hull;
 }
 
 double place_between(const CurvePoint& left, const CurvePoint& right, double share) {
@@ -199,19 +207,15 @@ CrossingEstimate estimate_crossing(const std::vector<CurvePoint>& curve, std::si
                at_right = curve_mean(curve[left + 1]).value_or(0);
   const double share = at_left / (at_left - at_right);
   CrossingEstimate estimate{place_between(curve[left], curve[left + 1], share), {}, {}};
-  double from = share;
-  for (std::size_t i = left; !estimate.low; --i) {
-    if (const auto end = first_excluded(test_between(curve[i], curve[i + 1]), from, 0))
-      estimate.low = place_between(curve[i], curve[i + 1], *end);
-    from = 1;
-    if (i == 0) break;
+  double low = estimate.x, high = estimate.x;
+  for (std::size_t i = 0; i + 1 < curve.size(); ++i) {
+    const std::optional<Interval> shares = accepted_shares(test_between(curve[i], curve[i + 1]));
+    if (!shares) continue;
+    low = std::min(low, place_between(curve[i], curve[i + 1], shares->low));
+    high = std::max(high, place_between(curve[i], curve[i + 1], shares->high));
   }
-  from = share;
-  for (std::size_t i = left; !estimate.high && i + 1 < curve.size(); ++i) {
-    if (const auto end = first_excluded(test_between(curve[i], curve[i + 1]), from, 1))
-      estimate.high = place_between(curve[i], curve[i + 1], *end);
-    from = 0;
-  }
+  if (low > curve.front().x) estimate.low = low;
+  if (high < curve.back().x) estimate.high = high;
   return estimate;
 }
 

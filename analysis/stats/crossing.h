@@ -89,12 +89,15 @@ struct CrossingEstimate {
 /// The crossing between curve[left] and curve[left + 1], whose means differ in sign. x must ascend in
 /// `curve`.
 ///
-/// The interval inverts a t-test. It holds each x around the crossing at which a two-sided test of level 5 %
-/// does not reject a mean of zero. The values of the seeds at x lie on straight lines between the points. At
-/// the true crossing the test errs in 5 % of runs for any slope of the curve (Fieller 1954). So the interval
-/// covers the crossing in 95 % of runs, apart from the error of the straight lines. A seed whose curve does
-/// not cross counts like the others; a mean over the seeds' crossings would lose it. Between two points only
-/// seeds with values at both count, and at least two are needed.
+/// The interval inverts a t-test. It reaches from the least to the largest x of the curve at which a
+/// two-sided test of level 5 % does not reject a mean of zero (Fieller 1954). The values of the seeds at x
+/// lie on straight lines between the points. A seed whose curve does not cross counts like the others; a mean
+/// over the seeds' crossings would lose it. Between two points only seeds with values at both count, and at
+/// least two are needed.
+///
+/// Where every point has its own noise, the noise also decides where a search places its points, and the
+/// accepted x form several pieces. The interval is therefore their hull. tests/calibration measures its
+/// coverage for shared and for independent noise.
 CrossingEstimate estimate_crossing(const std::vector<CurvePoint>& curve, std::size_t left);
 
 /// How often neighbouring means differ in sign. Points without a mean are skipped.

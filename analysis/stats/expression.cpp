@@ -193,4 +193,60 @@ bool Expression::is_positive(const std::function<bool(const std::string&)>& posi
   });
 }
 
+namespace {
+
+bool compares(const std::string& comparison, double left, double right) {
+  if (comparison == "<") return left < right;
+  if (comparison == "<=") return left <= right;
+  if (comparison == ">") return left > right;
+  return comparison == ">=" ? left >= right : left == right;
+}
+
+}  // namespace
+
+Condition Condition::parse(const std::string& text, const std::string& path) {
+  Condition condition;
+  std::string left, right, comparison;
+  const auto close = [&] {
+    if (comparison.empty()) {
+      throw InvalidOption(path, fmt::format("got '{}'; needs comparisons by < <= > >= = between spaces, "
+                                            "joined by \"and\": \"data.train_samples >= 1000\"",
+                                            text));
+    }
+    condition.parts_.push_back({Expression::parse(left, path), Expression::parse(right, path), comparison});
+    left = right = comparison = "";
+  };
+  for (const std::string& word : expression_words(text)) {
+    const bool is_comparison = word == "<" || word == "<=" || word == ">" || word == ">=" || word == "=";
+    if (word == "and")
+      close();
+    else if (is_comparison && comparison.empty())
+      comparison = word;
+    else
+      (comparison.empty() ? left : right) += word + " ";
+  }
+  close();
+  return condition;
+}
+
+std::vector<std::string> Condition::names() const {
+  std::vector<std::string> names;
+  for (const Part& part : parts_) {
+    for (const Expression* side : {&part.left, &part.right})
+      names.insert(names.end(), side->names().begin(), side->names().end());
+  }
+  return names;
+}
+
+bool Condition::holds(const std::function<std::optional<double>(const std::string&)>& value_of) const {
+  const auto value = [&](const std::string& name) -> std::optional<Interval> {
+    const std::optional<double> number = value_of(name);
+    return number ? std::optional(Interval{*number, *number}) : std::nullopt;
+  };
+  return std::all_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+    const std::optional<Interval> left = part.left.evaluate(value), right = part.right.evaluate(value);
+    return left && right && compares(part.comparison, left->low, right->low);
+  });
+}
+
 }  // namespace moelab

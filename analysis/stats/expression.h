@@ -43,4 +43,23 @@ class Expression {
   std::vector<std::string> names_;
 };
 
+/// Comparisons of two expressions by < <= > >= = between spaces, joined by "and":
+/// "data.train_samples >= 1000 and model.experts > data.clusters".
+class Condition {
+ public:
+  /// Throws InvalidOption at `path` for an invalid text.
+  static Condition parse(const std::string& text, const std::string& path);
+
+  std::vector<std::string> names() const;
+  /// Whether every comparison holds. A name without a value makes its comparison false.
+  bool holds(const std::function<std::optional<double>(const std::string&)>& value_of) const;
+
+ private:
+  struct Part {
+    Expression left, right;
+    std::string comparison;
+  };
+  std::vector<Part> parts_;
+};
+
 }  // namespace moelab

@@ -234,8 +234,9 @@ std::vector<double> benjamini_hochberg(std::span<const double> p_values) {
 }
 
 void SignCounts::add(const Interval& left, const Interval& right) {
-  const bool are_exact = is_exact(left) && is_exact(right);
-  if (are_exact ? left.low == right.low : !is_exact(left) && !is_exact(right)) {
+  if (!is_exact(left) && !is_exact(right)) {
+    ++undecided;
+  } else if (is_exact(left) && is_exact(right) && left.low == right.low) {
     ++ties;
   } else if (left.high <= right.low) {
     ++below;

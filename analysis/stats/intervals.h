@@ -121,7 +121,7 @@ inline bool is_exact(const Interval& observation) {
   return observation.low == observation.high;
 }
 
-/// Counts of pairs of observations. Two unknown values are a tie.
+/// Counts of pairs of observations. The order of two censored values is undecided.
 struct SignCounts {
   int below = 0, above = 0;  ///< pairs whose left side is known to be below, or above, the right one
   int ties = 0, undecided = 0;

@@ -138,11 +138,10 @@ std::optional<double> told_apart_at(const std::vector<FittedLaw>& left, const st
 
 constexpr std::size_t kLeastSizes = 3;
 
-/// Regresses ln typical(errors at n) on ln n. None for fewer than three sizes.
+/// The least-squares line of ln typical(errors at n) on ln n. None for fewer than three sizes.
 template <class TypicalError>
-std::optional<Line> typical_line(const RateData& data, const std::vector<double>& weights,
-                                 const TypicalError& typical) {
-  std::vector<double> log_n, log_error, weight;
+std::optional<Line> typical_line(const RateData& data, const TypicalError& typical) {
+  std::vector<double> log_n, log_error;
   for (std::size_t s = 0; s < data.samples.size(); ++s) {
     std::vector<double> errors;
     for (const auto& repetition : data.errors) {
@@ -151,10 +150,9 @@ std::optional<Line> typical_line(const RateData& data, const std::vector<double>
     if (errors.empty()) continue;
     log_n.push_back(std::log(data.samples[s]));
     log_error.push_back(std::log(typical(errors)));
-    weight.push_back(weights[s]);
   }
   if (log_n.size() < kLeastSizes) return std::nullopt;
-  return regress(log_n, log_error, weight);
+  return regress(log_n, log_error, std::vector<double>(log_n.size(), 1.0));
 }
 
 double root_mean_square(const std::vector<double>& errors) {
@@ -170,18 +168,17 @@ double median(const std::vector<double>& errors) {
 }
 
 /// The line of one repetition.
-std::optional<Line> repetition_line(const RateData& data, const std::vector<double>& weights,
-                                    std::size_t repetition) {
-  return typical_line({data.samples, {data.errors[repetition]}}, weights,
+std::optional<Line> repetition_line(const RateData& data, std::size_t repetition) {
+  return typical_line({data.samples, {data.errors[repetition]}},
                       [](const std::vector<double>& errors) { return errors.front(); });
 }
 
 /// The jackknife pseudo-value of a repetition, where `all` is the line of the root mean squares.
 std::optional<Line> pseudo_line(const std::optional<Line>& all, const RateData& data,
-                                const std::vector<double>& weights, std::size_t repetition) {
+                                std::size_t repetition) {
   RateData others = data;
   others.errors.erase(others.errors.begin() + static_cast<std::ptrdiff_t>(repetition));
-  const std::optional<Line> without = typical_line(others, weights, root_mean_square);
+  const std::optional<Line> without = typical_line(others, root_mean_square);
   if (!all || !without) return std::nullopt;
   const auto count = static_cast<double>(data.errors.size());
   const auto value = [count](double with_it, double without_it) {
@@ -327,9 +324,9 @@ RateData rate_data(const ResultTable& table, const RateQuery& query) {
 }
 
 RateEstimate estimate_rate(const RateData& data) {
-  const std::vector<double> weights = size_weights(data);
   const bool of_squares = data.average == RateAverage::squares;
-  const std::optional<Line> all = of_squares ? typical_line(data, weights, root_mean_square) : std::nullopt;
+  std::optional<Line> all;
+  if (of_squares) all = typical_line(data, root_mean_square);
   RateEstimate estimate;
   std::vector<double> slopes;
   for (std::size_t r = 0; r < data.errors.size(); ++r) {
@@ -339,7 +336,7 @@ RateEstimate estimate_rate(const RateData& data) {
     estimate.slopes.emplace_back();
     std::optional<Line> line;
     if (errors.size() - static_cast<std::size_t>(missing) >= kLeastSizes) {
-      line = of_squares ? pseudo_line(all, data, weights, r) : repetition_line(data, weights, r);
+      line = of_squares ? pseudo_line(all, data, r) : repetition_line(data, r);
     }
     if (!line) {
       ++estimate.left_out;
@@ -352,7 +349,17 @@ RateEstimate estimate_rate(const RateData& data) {
   if (slopes.empty()) return estimate;
   estimate.intercept /= static_cast<double>(slopes.size());
   estimate.slope = mean_estimate(slopes);
-  if (const auto line = typical_line(data, weights, median)) estimate.median_slope = line->slope;
+  if (of_squares) {
+    const Line whole = all.value_or(Line{});
+    // Pseudo-values correct a bias, but their mean varies more than the slope of all repetitions.
+    const double shift = whole.slope - estimate.slope->mean;
+    for (double& slope : slopes) slope += shift;
+    for (std::optional<double>& slope : estimate.slopes)
+      if (slope) *slope += shift;
+    estimate.slope = mean_estimate(slopes);
+    estimate.intercept = whole.intercept;
+  }
+  if (const auto line = typical_line(data, median)) estimate.median_slope = line->slope;
   return estimate;
 }
 

@@ -48,11 +48,12 @@ RateData rate_data(const ResultTable& table, const RateQuery& query);
 /// smaller training set is the beginning of a larger one). So the errors of one repetition may be dependent.
 /// Repetitions are independent, and the interval is Student's over their slopes.
 ///
-/// In each repetition ln e(n) is regressed on ln n (power law e = C n^ρ, slope ρ), with weights 1 / v(n),
-/// v(n) = (s²(n) + s̄²) / 2. s²(n) is the variance of ln e(n) over repetitions, and s̄² its mean over n, a
-/// shrinkage for few repetitions. For squares, ln √(mean of e²(n)) is regressed with the same weights. A
-/// repetition then has the pseudo-value R ρ − (R − 1) ρ₋ᵣ of the jackknife, with ρ₋ᵣ the slope without it
-/// (Efron and Tibshirani 1993, ch. 11).
+/// In each repetition, least squares of ln e(n) on ln n give the slope ρ of the power law e = C n^ρ. All
+/// sizes have the same weight: weights from the same errors would make the interval too short.
+///
+/// For squares, the slope is that of ln √(mean of e²(n)). A repetition then has the pseudo-value
+/// R ρ − (R − 1) ρ₋ᵣ of the jackknife, with ρ₋ᵣ the slope without it (Efron and Tibshirani 1993, ch. 11). The
+/// pseudo-values are shifted so that their mean is ρ. tests/calibration measures the coverage of both.
 struct RateEstimate {
   std::vector<std::optional<double>> slopes;  ///< ρ by repetition; none for fewer than three sizes
   std::optional<MeanEstimate> slope;          ///< mean of ρ and its 95 % interval

@@ -34,6 +34,57 @@ std::string value_text(const SweepValue& value) {
   return json.is_string() ? json.get<std::string>() : value.text();
 }
 
+bool ResultTable::sweeps(const std::string& arm, const std::string& path) const {
+  const auto of_arm = unswept.find(arm);
+  return of_arm == unswept.end() ||
+         std::find(of_arm->second.begin(), of_arm->second.end(), path) == of_arm->second.end();
+}
+
+std::size_t ResultTable::cell_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const ResultRow& row) { return !row.is_copy; }));
+}
+
+void repeat_unswept(ResultTable& table) {
+  const auto lacks = [&](const ResultRow& row) { return row.point.size() < table.sweep_paths.size(); };
+  if (std::none_of(table.rows.begin(), table.rows.end(), lacks)) return;
+  for (std::size_t place = 0; place < table.sweep_paths.size(); ++place) {
+    const std::string& path = table.sweep_paths[place];
+    std::vector<SweepValue> values;
+    for (const ResultRow& row : table.rows) {
+      const SweepValue* const value = row.coordinate(path);
+      if (value && std::find(values.begin(), values.end(), *value) == values.end()) values.push_back(*value);
+    }
+    if (values.empty()) continue;
+    // Earlier paths are complete, so a row's first `place` coordinates are those before this path.
+    const auto same_start = [&](const ResultRow& one, const ResultRow& other) {
+      return one.arm == other.arm &&
+             std::equal(one.point.begin(), one.point.begin() + std::ptrdiff_t(place), other.point.begin());
+    };
+    std::vector<ResultRow> rows;
+    for (std::size_t begin = 0; begin < table.rows.size();) {
+      std::size_t end = begin + 1;
+      if (table.rows[begin].coordinate(path)) {
+        rows.push_back(std::move(table.rows[begin]));
+        begin = end;
+        continue;
+      }
+      std::vector<std::string>& unswept = table.unswept[table.rows[begin].arm];
+      if (std::find(unswept.begin(), unswept.end(), path) == unswept.end()) unswept.push_back(path);
+      while (end < table.rows.size() && same_start(table.rows[begin], table.rows[end])) ++end;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        for (std::size_t row = begin; row < end; ++row) {
+          rows.push_back(table.rows[row]);
+          rows.back().point.emplace(rows.back().point.begin() + std::ptrdiff_t(place), path, values[i]);
+          rows.back().is_copy |= i > 0;
+        }
+      }
+      begin = end;
+    }
+    table.rows = std::move(rows);
+  }
+}
+
 std::string censored_name(const std::string& metric) {
   const std::size_t dot = metric.find('.');
   const std::string name = metric.substr(0, dot) + "_censored";

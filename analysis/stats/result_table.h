@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -54,6 +55,7 @@ struct ResultRow {
   std::string state;              ///< done, diverged, failed or missing
   MetricValues metrics;           ///< at the last step
   std::vector<TraceEntry> trace;  ///< at every recorded step, the last included
+  bool is_copy = false;           ///< repeats the row before it at another value of an unswept path
 
   /// The value of a swept path. Null if the path is not swept.
   const SweepValue* coordinate(const std::string& path) const { return coordinate_of(point, path); }
@@ -73,7 +75,21 @@ struct ResultTable {
   /// Whether open claims decided the number of seeds. Arms and points then have different numbers of seeds,
   /// and only confidence sequences (intervals.h) are valid.
   bool is_decided = false;
+  /// The swept paths that an arm does not sweep. Its rows stand at every value of them (repeat_unswept).
+  std::map<std::string, std::vector<std::string>> unswept = {};
+
+  /// Metrics of imported arms that their users declare to be above zero.
+  std::set<std::string> own_positive = {};
+
+  /// Whether the arm sweeps the path.
+  bool sweeps(const std::string& arm, const std::string& path) const;
+  /// The number of rows that are no copies.
+  std::size_t cell_count() const;
 };
+
+/// Repeats the rows of an arm that lacks coordinates at every value of these paths, in the order of the grid.
+/// Sets ResultTable::unswept.
+void repeat_unswept(ResultTable& table);
 
 // Values that may be right-censored: steps to a target that was not reached exceed the steps run
 

@@ -41,7 +41,8 @@
   entry(specialization2025_slope)           \
   entry(specialization2025_balance)         \
   entry(specialization2025_lemma)           \
-  entry(identifiability)
+  entry(identifiability)                    \
+  entry(questions_exact)
 // clang-format on
 
 namespace moelab {

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
 
+#include "analysis/metrics/agreement.h"
 #include "analysis/metrics/meters.h"
+#include "analysis/metrics/routed_tokens.h"
 #include "app/cli/array_rows.h"
 #include "app/cli/verbs.h"
 #include "sim/base/error.h"
@@ -20,48 +24,133 @@ namespace {
 constexpr const char *kNotFinite = "not finite: the numbers of its arrays are too large",
                      *kNoValue = "has no value for these arrays";
 
-/// The analysis of one routing, and of an earlier one if it is given.
+/// Numbers of the bootstrap and of chance, for each layer a stream of its own.
+enum Stream : std::uint64_t { kBootstrap = 1000, kChance = 2000000 };
+
+Json matrix_json(std::vector<std::string> rows, std::vector<std::string> columns, const Matrix& values) {
+  Json lines = Json::array();
+  for (Eigen::Index i = 0; i < values.rows(); ++i) {
+    Json line = Json::array();
+    for (Eigen::Index j = 0; j < values.cols(); ++j)
+      line.push_back(std::isnan(values(i, j)) ? Json() : Json(values(i, j)));
+    lines.push_back(std::move(line));
+  }
+  return {{"rows", std::move(rows)}, {"columns", std::move(columns)}, {"values", std::move(lines)}};
+}
+
+std::vector<std::string> numbers_to(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+/// The analysis of the layers of one routing, and of an earlier one if it is given.
 class Analysis {
  public:
-  explicit Analysis(const AnalyzedArrays& arrays) : files_(open_arrays(arrays)), given_(files_.given()) {
-    const NpyReader* const earlier = files_.previous_probs         ? &*files_.previous_probs
-                                     : files_.previous_assignments ? &*files_.previous_assignments
-                                                                   : nullptr;
-    if (earlier) previous_.emplace(files_, *earlier, 0, nullptr);
-    rows_.emplace(files_, files_.probs, 1, previous_ ? &*previous_ : nullptr);
-  }
+  explicit Analysis(const AnalyzedArrays& arrays)
+      : files_(open_arrays(arrays)), routing_(files_.routing), given_counts_(!routing_.counts.empty()) {}
 
   ArrayAnalysis run() {
-    for (const MetricGroup& group : metric_groups()) {
-      const LayerMetrics measured = measure(group);
-      for (const MetricGroup::Metric& metric : group.metrics) report(metric, measured);
-    }
-    add_settings();
+    result_.checks = routing_.checks;
+    if (given_counts_)
+      measure_counts();
+    else
+      measure_layers();
+    add_means();
     return std::move(result_);
   }
 
  private:
+  bool is_single() const { return routing_.layers.size() + routing_.counts.size() == 1; }
+
+  /// Experts of all layers are kept to compare layers, in two bytes each.
+  bool compares_layers() const {
+    return !is_single() && routing_.experts < std::numeric_limits<std::uint16_t>::max();
+  }
+  bool keeps_first_and_sets() const {
+    constexpr std::int64_t kMostKeptExperts = std::int64_t{1} << 28;
+    return compares_layers() &&
+           files_.rows() * routing_.top_k * std::ssize(routing_.layers) <= kMostKeptExperts;
+  }
+
+  void measure_layers() {
+    for (std::size_t at = 0; at < routing_.layers.size(); ++at) measure_layer(at);
+    if (is_single()) return;
+    add_settings(nullptr);
+    result_.settings["layers"] = routing_.layers.size();
+    compare_layers();
+    if (!mismatch_.empty()) {
+      const auto differ = std::count(mismatch_.begin(), mismatch_.end(), 1);
+      result_.metrics["any_layer_mismatch"] =
+          static_cast<double>(differ) / static_cast<double>(mismatch_.size());
+    } else {
+      result_.skipped["any_layer_mismatch"] =
+          "needs --previous-probs, --previous-logits or --previous-assignments";
+    }
+  }
+
+  void measure_layer(std::size_t at) {
+    const LayerRouting& routing = routing_.layers[at];
+    LayerAnalysis& layer = result_.layers.emplace_back();
+    layer.layer = routing.layer;
+    layer.name = routing.name;
+    const GivenArrays given = files_.given(routing);
+    std::optional<ArrayRows> previous, rows;
+    if (!routing_.previous.empty()) previous.emplace(files_, routing_.previous[at], 0, nullptr);
+    rows.emplace(files_, routing, 1, previous ? &*previous : nullptr);
+    for (const MetricGroup& group : metric_groups()) {
+      const LayerMetrics measured = measure(group, given, previous, *rows);
+      for (const MetricGroup::Metric& metric : group.metrics) report(metric, given, measured, layer);
+    }
+    if (is_single()) {
+      result_.metrics = layer.metrics;
+      result_.skipped = layer.skipped;
+      for (const auto& [name, interval] : intervals_) result_.intervals[name] = interval;
+      add_settings(&*rows);
+    }
+    for (const auto& [name, interval] : intervals_)
+      layer.intervals[name] = Json::array({interval.low, interval.high});
+    intervals_.clear();
+    if (previous) {
+      const std::vector<int> before = routing_.previous[at].sets(), now = routing.sets();
+      add_mismatch(before, now, routing.rule.top_k);
+    }
+    measure_tokens(at, layer);
+    if (is_single() && layer.metrics.contains("co_activation") &&
+        !result_.metrics.contains("co_activation") && routing.has_probabilities()) {
+      result_.metrics["co_activation"] = layer.metrics["co_activation"];
+      result_.skipped.erase("co_activation");
+    }
+  }
+
   /// The group's metrics; none where no metric of it applies to the arrays.
-  LayerMetrics measure(const MetricGroup& group) {
+  LayerMetrics measure(const MetricGroup& group, const GivenArrays& given, std::optional<ArrayRows>& previous,
+                       ArrayRows& rows) {
     LayerMetrics metrics;
-    const auto applies = [&](std::string_view metric) { return applies_to(metric, given_); };
+    // Its meter keeps n · E flags. Sums over tokens give the same number for many rows.
+    constexpr std::int64_t kMostFlags = std::int64_t{1} << 28;
+    const bool has_many = files_.rows() * routing_.experts > kMostFlags;
+    const auto applies = [&](std::string_view metric) {
+      return applies_to(metric, given) && !(has_many && metric == "co_activation");
+    };
     const bool is_asked = std::any_of(group.metrics.begin(), group.metrics.end(),
                                       [&](const auto& metric) { return applies(metric.name); });
     if (!group.make_row_meter || !is_asked) return metrics;
-    const AnyOptions options = group.options_for ? group.options_for(given_) : group.defaults;
+    const AnyOptions options = group.options_for ? group.options_for(given) : group.defaults;
     const std::unique_ptr<RowMeter> meter = group.make_row_meter(options, {applies});
-    if (previous_) meter->remember(*previous_);
-    meter->measure(*rows_, metrics);
-    if (previous_) meter->complete(previous_->step(), previous_->layer(), metrics.values);
+    if (previous) meter->remember(*previous);
+    meter->measure(rows, metrics);
+    if (previous) meter->complete(previous->step(), previous->layer(), metrics.values);
     return metrics;
   }
 
   /// Puts a metric among the results, or says why it is left out.
-  void report(const MetricGroup::Metric& metric, const LayerMetrics& measured) {
+  void report(const MetricGroup::Metric& metric, const GivenArrays& given, const LayerMetrics& measured,
+              LayerAnalysis& layer) {
     const std::string& name = metric.name;
-    if (!applies_to(name, given_)) {
-      const std::vector<std::string> missing = missing_arguments(name, given_);
-      if (!missing.empty()) result_.skipped[name] = fmt::format("needs {}", fmt::join(missing, ", "));
+    if (!applies_to(name, given)) {
+      const std::vector<std::string> missing = missing_arguments(name, given);
+      if (!missing.empty()) layer.skipped[name] = fmt::format("needs {}", fmt::join(missing, ", "));
       return;
     }
     std::optional<MeanEstimate> found;
@@ -73,28 +162,282 @@ class Analysis {
       if (std::ssize(of_rows->second) == files_.rows()) found->interval.reset();  // no sample
     }
     if (!found) {
-      result_.skipped[name] = metric.otherwise.empty() ? kNoValue : metric.otherwise;
+      layer.skipped[name] = metric.otherwise.empty() ? kNoValue : metric.otherwise;
     } else if (!std::isfinite(found->mean)) {
-      result_.skipped[name] = kNotFinite;
+      layer.skipped[name] = kNotFinite;
     } else {
-      result_.metrics[name] = found->mean;
-      if (found->interval) result_.intervals[name] = *found->interval;
+      layer.metrics[name] = found->mean;
+      if (found->interval) intervals_[name] = *found->interval;
     }
   }
 
-  void add_settings() {
+  // What follows the chosen experts of each token.
+
+  void measure_tokens(std::size_t at, LayerAnalysis& layer) {
+    const LayerRouting& routing = routing_.layers[at];
+    const int k = routing.rule.top_k, experts = routing_.experts;
+    const bool has_clusters = !routing_.labels.empty() && routing_.parts == 1;
+    // Labels of one array are names, which need not count from 0.
+    std::map<int, int> cluster_of;
+    if (has_clusters) {
+      for (const int label : routing_.labels) cluster_of.try_emplace(label, 0);
+      int next = 0;
+      for (auto& [label, place] : cluster_of) place = next++;
+    }
+    RoutedSetting setting{experts,
+                          k,
+                          has_clusters ? static_cast<int>(cluster_of.size()) : 0,
+                          routing_.document_count,
+                          routing.has_probabilities(),
+                          routing.has_first_choice(),
+                          routing.bias.size() > 0 || routing.rule.groups > 1 || !routing.ids.empty()};
+    constexpr std::size_t kMostClusters = 4096;
+    if (cluster_of.size() > kMostClusters) setting.clusters = 0;
+    RoutedTokens tokens(setting);
+    std::vector<std::uint16_t>& first = firsts_.emplace_back();
+    std::vector<std::uint16_t>& sets = sets_.emplace_back();
+    const bool keeps_first = compares_layers() && routing.has_first_choice(),
+               keeps_sets = keeps_first_and_sets();
+    routing.visit(true, [&](const RoutedBlock& block) {
+      const auto count = static_cast<Eigen::Index>(block.sets.size()) / k;
+      for (Eigen::Index i = 0; i < count; ++i) {
+        const auto row = static_cast<std::size_t>(block.first + i);
+        RoutedToken token;
+        token.experts = &block.sets[static_cast<std::size_t>(i * k)];
+        if (block.probabilities.size() > 0) token.probabilities = &block.probabilities(i, 0);
+        // Experts that are given settle ties.
+        if (block.selection.size() > 0 && routing.ids.empty()) token.selection = &block.selection(i, 0);
+        if (setting.clusters > 0) token.cluster = cluster_of.at(routing_.labels[row]);
+        if (!routing_.documents.empty()) {
+          token.document = routing_.documents[row];
+          token.position = routing_.positions[row];
+        }
+        if (!routing_.tokens.empty()) token.token = routing_.tokens[row];
+        tokens.add(token);
+        if (keeps_first) first.push_back(static_cast<std::uint16_t>(token.experts[0]));
+      }
+      if (keeps_sets) sets.insert(sets.end(), block.sets.begin(), block.sets.end());
+    });
+    for (const auto& [name, value] : tokens.values()) {
+      if (layer.metrics.contains(name) || !std::isfinite(value)) continue;
+      layer.metrics[name] = value;
+      layer.skipped.erase(name);
+    }
+    for (const auto& [name, reason] : tokens.skipped()) {
+      if (!layer.metrics.contains(name) && !layer.skipped.contains(name)) layer.skipped[name] = reason;
+    }
+    note_ties(layer);
+    add_intervals(at, tokens, layer);
+    Engine engine = kAnalysisSeeds.stream(Purpose::evaluation, kChance + at);
+    for (const auto& [name, value] : tokens.chance(engine)) {
+      if (layer.metrics.contains(name)) layer.chance[name] = value;
+    }
+    add_vectors(tokens, layer);
+    add_matrices(tokens, setting, layer);
+  }
+
+  void note_ties(const LayerAnalysis& layer) {
+    const Json& metrics = layer.metrics;
+    if (!metrics.contains("tied_rows") || metrics.at("tied_rows").get<double>() == 0) return;
+    result_.checks.push_back(fmt::format(
+        "layer {}: {} of {} rows are tied at the last chosen expert. The scores do not tell which of the "
+        "equal experts served; the lower number counts, and loads lie between least_tokens and most_tokens",
+        layer.layer, metrics.at("tied_rows").get<double>(), metrics.at("tokens").get<double>()));
+  }
+
+  void add_intervals(std::size_t at, const RoutedTokens& tokens, LayerAnalysis& layer) {
+    if (routing_.document_count == 0) return;
+    Engine engine = kAnalysisSeeds.stream(Purpose::evaluation, kBootstrap + at);
+    // At most so many additions for a layer.
+    constexpr double kMostWork = 1e9;
+    const double work = static_cast<double>(routing_.document_count) * (routing_.experts * 3.0 + 20);
+    const int times = static_cast<int>(std::clamp(kMostWork / work, 200.0, 2000.0));
+    int fewest = 0;
+    for (const auto& [name, interval] : tokens.intervals(engine, times, fewest)) {
+      if (layer.metrics.contains(name) && !layer.intervals.contains(name))
+        layer.intervals[name] = Json::array({interval.low, interval.high});
+    }
+    if (at > 0) return;
+    constexpr int kFewest = 4, kEnough = 10;
+    if (fewest < kFewest) {
+      result_.checks.push_back(fmt::format("no intervals: {} in a domain, and a bootstrap needs {}",
+                                           counted(fewest, "document"), kFewest));
+    } else {
+      result_.checks.push_back(fmt::format(
+          "intervals are 95 % percentile intervals of {} bootstrap draws of documents within their domain{}",
+          times,
+          fewest < kEnough
+              ? fmt::format("; with {} they are too narrow by a factor of about {:.2f}",
+                            counted(fewest, "document"), std::sqrt(static_cast<double>(fewest - 1) / fewest))
+              : ""));
+    }
+  }
+
+  static void add_vectors(const RoutedTokens& tokens, LayerAnalysis& layer) {
+    layer.experts["load"] = tokens.load();
+    layer.experts["activation_rate"] = tokens.activation_rate();
+    const auto add = [&](const char* name, const std::vector<double>& values) {
+      if (!values.empty()) layer.experts[name] = values;
+    };
+    add("top1_load", tokens.top1_load());
+    add("mean_routing", tokens.mean_routing());
+    add("least_tokens", tokens.least_tokens());
+    add("most_tokens", tokens.most_tokens());
+  }
+
+  void add_matrices(const RoutedTokens& tokens, const RoutedSetting& setting, LayerAnalysis& layer) const {
+    const std::vector<std::string> experts = numbers_to(setting.experts);
+    if (setting.clusters > 0 && std::ssize(routing_.label_names) == setting.clusters) {
+      const std::vector<std::string>& names = routing_.label_names;
+      layer.matrices["domain"] = matrix_json(names, experts, tokens.cluster_specialisation());
+      layer.matrices["domain_iou"] = matrix_json(names, names, tokens.cluster_overlap(setting.top_k));
+      layer.matrices["domain_iou4"] = matrix_json(names, names, tokens.cluster_overlap(4));
+      if (const Matrix divergence = tokens.cluster_divergence(); divergence.size() > 0)
+        layer.matrices["domain_divergence"] = matrix_json(names, names, divergence);
+    }
+    if (const Matrix both = tokens.co_activation(); both.size() > 0)
+      layer.matrices["co_activation"] = matrix_json(experts, experts, both);
+    constexpr std::size_t kMostTokens = 50;
+    const auto frequent = tokens.frequent_tokens(kMostTokens);
+    if (frequent.first.empty()) return;
+    std::vector<std::string> ids;
+    for (const std::int64_t id : frequent.first) ids.push_back(std::to_string(id));
+    layer.matrices["token"] = matrix_json(std::move(ids), experts, frequent.second);
+  }
+
+  // What is about all layers.
+
+  void add_mismatch(const std::vector<int>& before, const std::vector<int>& now, int k) {
+    const std::size_t width = static_cast<std::size_t>(k);
+    mismatch_.resize(now.size() / width, 0);
+    std::vector<int> one(width), other(width);
+    for (std::size_t row = 0; row < mismatch_.size(); ++row) {
+      std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(row * width), width, one.begin());
+      std::copy_n(now.begin() + static_cast<std::ptrdiff_t>(row * width), width, other.begin());
+      std::sort(one.begin(), one.end());
+      std::sort(other.begin(), other.end());
+      if (one != other) mismatch_[row] = 1;
+    }
+  }
+
+  static constexpr std::uint16_t kNoExpert = std::numeric_limits<std::uint16_t>::max();
+
+  /// n_ab, rows whose first choices are a and b in two layers, (E, E).
+  ContingencyTable table_of(const std::vector<std::uint16_t>& one,
+                            const std::vector<std::uint16_t>& other) const {
+    ContingencyTable table = ContingencyTable::Zero(routing_.experts, routing_.experts);
+    for (std::size_t row = 0; row < one.size(); ++row) {
+      if (one[row] != kNoExpert && other[row] != kNoExpert) ++table(one[row], other[row]);
+    }
+    return table;
+  }
+
+  void compare_layers() {
+    const auto count = static_cast<Eigen::Index>(routing_.layers.size());
+    std::vector<std::string> names;
+    for (const LayerRouting& layer : routing_.layers) names.push_back(std::to_string(layer.layer));
+    Matrix nmi = Matrix::Constant(count, count, std::nan("")), ari = nmi, common = nmi;
+    for (Eigen::Index a = 0; a < count; ++a) {
+      for (Eigen::Index b = a + 1; b < count; ++b) {
+        const std::vector<std::uint16_t>&first = firsts_[size(a)], &other = firsts_[size(b)];
+        if (!first.empty() && !other.empty()) {
+          const ContingencyTable table = table_of(first, other);
+          nmi(a, b) = nmi(b, a) = normalized_mutual_information(table).value_or(std::nan(""));
+          ari(a, b) = ari(b, a) = adjusted_rand_index(table).value_or(std::nan(""));
+        }
+        const std::size_t k = static_cast<std::size_t>(routing_.layers[size(a)].rule.top_k);
+        if (static_cast<std::size_t>(routing_.layers[size(b)].rule.top_k) != k) continue;
+        const std::vector<std::uint16_t>&own = sets_[size(a)], &others = sets_[size(b)];
+        if (own.empty()) continue;
+        std::size_t same = 0;
+        for (std::size_t at = 0; at < own.size(); ++at) {
+          const auto begin = others.begin() + static_cast<std::ptrdiff_t>(at / k * k);
+          same += own[at] != kNoExpert && std::find(begin, begin + static_cast<std::ptrdiff_t>(k), own[at]) !=
+                                              begin + static_cast<std::ptrdiff_t>(k)
+                      ? 1
+                      : 0;
+        }
+        common(a, b) = common(b, a) = static_cast<double>(same) / static_cast<double>(own.size());
+      }
+    }
+    if (!keeps_first_and_sets())
+      result_.checks.push_back(
+          "same_name_share is left out: the experts of all layers would take too much memory");
+    if (!firsts_.front().empty()) {
+      result_.matrices["layer_nmi"] = matrix_json(names, names, nmi);
+      result_.matrices["layer_ari"] = matrix_json(names, names, ari);
+    }
+    if (keeps_first_and_sets()) result_.matrices["same_name_share"] = matrix_json(names, names, common);
+  }
+
+  void measure_counts() {
+    for (std::size_t at = 0; at < routing_.counts.size(); ++at) {
+      LayerAnalysis& layer = result_.layers.emplace_back();
+      layer.layer = routing_.counted_layers[at];
+      const std::vector<std::int64_t>& counts = routing_.counts[at];
+      for (const auto& [name, value] : RoutedTokens::of_counts(counts, routing_.top_k))
+        layer.metrics[name] = value;
+      for (const RoutedMetric& metric : routed_metrics()) {
+        if (!layer.metrics.contains(metric.name)) layer.skipped[metric.name] = "counts alone do not tell it";
+      }
+      double total = 0;
+      for (const std::int64_t count : counts) total += static_cast<double>(count);
+      Json load = Json::array(), rate = Json::array();
+      for (const std::int64_t count : counts) {
+        load.push_back(static_cast<double>(count) / total);
+        rate.push_back(static_cast<double>(count) * routing_.top_k / total);
+      }
+      layer.experts["load"] = std::move(load);
+      if (routing_.top_k > 0) layer.experts["activation_rate"] = std::move(rate);
+    }
+    result_.settings["experts"] = routing_.experts;
+    if (routing_.top_k > 0) result_.settings["top_k"] = routing_.top_k;
+    result_.settings["layers"] = routing_.counts.size();
+    if (!routing_.without_router.empty()) result_.settings["without_router"] = routing_.without_router;
+    if (is_single()) {
+      result_.metrics = result_.layers.front().metrics;
+      result_.skipped = result_.layers.front().skipped;
+    }
+  }
+
+  /// A mean over layers is one of their values: rows of several layers are never pooled.
+  void add_means() {
+    if (result_.layers.size() < 2) return;
+    std::map<std::string, std::pair<double, std::size_t>> sums;
+    for (const LayerAnalysis& layer : result_.layers) {
+      for (const auto& [name, value] : layer.metrics.items()) {
+        sums[name].first += value.get<double>();
+        ++sums[name].second;
+      }
+    }
+    for (const auto& [name, value] : result_.layers.front().metrics.items()) {
+      const auto& [sum, count] = sums[name];
+      if (count == result_.layers.size()) result_.means[name] = sum / static_cast<double>(count);
+    }
+  }
+
+  void add_settings(const ArrayRows* rows) {
     Json& settings = result_.settings;
     settings["rows"] = files_.rows();
-    settings["experts"] = files_.experts;
-    if (files_.top_k > 1) settings["top_k"] = files_.top_k;
-    if (!rows_->clusters().empty()) {
-      const std::vector<int>& labels = rows_->clusters().front().labels.front();
-      settings["clusters"] = std::set<int>(labels.begin(), labels.end()).size();
+    settings["experts"] = routing_.experts;
+    if (routing_.top_k > 1) settings["top_k"] = routing_.top_k;
+    if (!routing_.labels.empty()) {
+      std::set<std::vector<int>> sorted;
+      for (std::size_t at = 0; at < routing_.labels.size(); at += static_cast<std::size_t>(routing_.parts)) {
+        std::vector<int> own(routing_.labels.begin() + static_cast<std::ptrdiff_t>(at),
+                             routing_.labels.begin() + static_cast<std::ptrdiff_t>(at) + routing_.parts);
+        std::sort(own.begin(), own.end());
+        sorted.insert(std::move(own));
+      }
+      settings["clusters"] = sorted.size();
     }
-    if (rows_->shuffles() > 0) {
-      settings["shuffles"] = rows_->shuffles();
+    if (routing_.document_count > 0) settings["documents"] = routing_.document_count;
+    if (!routing_.without_router.empty()) settings["without_router"] = routing_.without_router;
+    if (!rows) return;
+    if (rows->shuffles() > 0) {
+      settings["shuffles"] = rows->shuffles();
       settings["seed"] = kAnalysisSeeds.root;
-      settings["router_difference"] = rows_->router_difference();
+      settings["router_difference"] = rows->router_difference();
     }
     if (!files_.space()) return;
     settings["space"] = files_.space()->place();
@@ -105,8 +448,12 @@ class Analysis {
   }
 
   ArrayFiles files_;
-  GivenArrays given_;
-  std::optional<ArrayRows> previous_, rows_;
+  const RouterDump& routing_;
+  bool given_counts_;
+  std::map<std::string, Interval> intervals_;  // of the layer that is measured
+  // Of each layer, −1 as the largest number.
+  std::vector<std::vector<std::uint16_t>> firsts_, sets_;
+  std::vector<unsigned char> mismatch_;  // rows whose set differs from the earlier one in some layer
   ArrayAnalysis result_;
 };
 
@@ -139,25 +486,216 @@ std::string notes(const Json& settings) {
   return text;
 }
 
+std::string checks_text(const ArrayAnalysis& analysis) {
+  std::string text;
+  for (const std::string& check : analysis.checks) text += "- " + check + "\n";
+  return text.empty() ? text : "\nfound and assumed:\n" + text;
+}
+
+std::string skipped_text(const Json& skipped, std::size_t width) {
+  std::string text = skipped.empty() ? "" : "\nleft out:\n";
+  for (const auto& [name, reason] : skipped.items())
+    text += fmt::format("{:<{}}  {}\n", name, width, reason.get<std::string>());
+  return text;
+}
+
+std::size_t longest_name(std::initializer_list<const Json*> objects) {
+  std::size_t width = 0;
+  for (const Json* names : objects) {
+    for (const auto& [name, value] : names->items()) width = std::max(width, name.size());
+  }
+  return width;
+}
+
+/// A table of the layers' metrics: a column for each of few layers, their mean and range for many.
+std::string layers_text(const ArrayAnalysis& analysis) {
+  const Json& settings = analysis.settings;
+  std::string text;
+  if (settings.contains("rows")) text += settings.at("rows").dump() + " rows, ";
+  text += fmt::format("{} experts", settings.at("experts").dump());
+  if (settings.contains("top_k")) text += fmt::format(", {} to a row", settings.at("top_k").dump());
+  if (settings.contains("clusters")) text += fmt::format(", {} clusters", settings.at("clusters").dump());
+  if (settings.contains("documents")) text += fmt::format(", {} documents", settings.at("documents").dump());
+  text += fmt::format(", {}\n\n", counted(analysis.layers.size(), "layer"));
+  const Json& names = analysis.layers.front().metrics;
+  const std::size_t width = std::max(longest_name({&names}), longest_name({&analysis.metrics}));
+  constexpr std::size_t kMostColumns = 8;
+  const bool has_columns = analysis.layers.size() <= kMostColumns;
+  text += fmt::format("{:<{}}", "layer", width);
+  if (has_columns) {
+    for (const LayerAnalysis& layer : analysis.layers) text += fmt::format("  {:>9}", layer.layer);
+  }
+  text += has_columns ? fmt::format("  {:>9}\n", "mean")
+                      : fmt::format("  {:>9}  {:>9}  {:>9}\n", "mean", "least", "most");
+  for (const auto& [name, unused] : names.items()) {
+    double least = INFINITY, most = -INFINITY;
+    std::string line = fmt::format("{:<{}}", name, width);
+    for (const LayerAnalysis& layer : analysis.layers) {
+      const bool is_there = layer.metrics.contains(name);
+      const double value = is_there ? layer.metrics.at(name).get<double>() : 0;
+      if (is_there) {
+        least = std::min(least, value);
+        most = std::max(most, value);
+      }
+      if (has_columns) line += is_there ? fmt::format("  {:>9.4g}", value) : fmt::format("  {:>9}", "");
+    }
+    if (analysis.means.contains(name))
+      line += fmt::format("  {:>9.4g}", analysis.means.at(name).get<double>());
+    if (!has_columns) line += fmt::format("  {:>9.4g}  {:>9.4g}", least, most);
+    text += line + "\n";
+  }
+  for (const auto& [name, value] : analysis.metrics.items())
+    text += fmt::format("\n{:<{}}  {:.6g}  (all layers)\n", name, width, value.get<double>());
+  return text + checks_text(analysis) + skipped_text(analysis.layers.front().skipped, width);
+}
+
 std::string to_text(const ArrayAnalysis& analysis) {
   const Json& settings = analysis.settings;
+  if (analysis.layers.size() != 1 || !settings.contains("rows")) return layers_text(analysis);
   std::string text =
       fmt::format("{} rows, {} experts", settings.at("rows").dump(), settings.at("experts").dump());
   if (settings.contains("top_k")) text += fmt::format(", {} to a row", settings.at("top_k").dump());
   if (settings.contains("clusters")) text += fmt::format(", {} clusters", settings.at("clusters").dump());
   text += "\n\n";
-  std::size_t width = 0;
-  for (const Json* names : {&analysis.metrics, &analysis.skipped}) {
-    for (const auto& [name, value] : names->items()) width = std::max(width, name.size());
+  // The metrics of the table, then those that follow the chosen experts.
+  Json further = Json::object();
+  for (const auto& [name, value] : analysis.layers.front().metrics.items()) {
+    if (!analysis.metrics.contains(name)) further[name] = value;
   }
+  const std::size_t width = longest_name({&analysis.metrics, &analysis.skipped, &further});
   for (const auto& [name, value] : analysis.metrics.items())
     text += fmt::format("{:<{}}  {}\n", name, width, value_text(analysis, name, value.get<double>()));
+  for (const auto& [name, value] : further.items())
+    text += fmt::format("{:<{}}  {:.6g}\n", name, width, value.get<double>());
   const std::string below = notes(settings);
   if (!below.empty()) text += "\n" + below;
-  if (!analysis.skipped.empty()) text += "\nleft out:\n";
-  for (const auto& [name, reason] : analysis.skipped.items())
-    text += fmt::format("{:<{}}  {}\n", name, width, reason.get<std::string>());
+  return text + checks_text(analysis) + skipped_text(analysis.skipped, width);
+}
+
+// Files of --out
+
+std::string number_text(const Json& value) {
+  return value.is_null() ? "" : value.dump();
+}
+
+std::string layers_csv(const ArrayAnalysis& analysis) {
+  std::vector<std::string> names;
+  for (const RoutedMetric& metric : routed_metrics()) names.emplace_back(metric.name);
+  for (const LayerAnalysis& layer : analysis.layers) {
+    for (const auto& [name, value] : layer.metrics.items()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    return std::none_of(analysis.layers.begin(), analysis.layers.end(),
+                        [&](const LayerAnalysis& layer) { return layer.metrics.contains(name); });
+  });
+  std::string text = "layer";
+  for (const std::string& name : names) text += fmt::format(",{0},{0}_low,{0}_high,{0}_chance", name);
+  text += "\n";
+  for (const LayerAnalysis& layer : analysis.layers) {
+    text += std::to_string(layer.layer);
+    for (const std::string& name : names) {
+      const auto of = [&](const Json& values) {
+        return values.contains(name) ? number_text(values.at(name)) : "";
+      };
+      const Json interval = layer.intervals.value(name, Json::array({Json(), Json()}));
+      text += fmt::format(",{},{},{},{}", of(layer.metrics), number_text(interval[0]),
+                          number_text(interval[1]), of(layer.chance));
+    }
+    text += "\n";
+  }
+  if (analysis.layers.size() > 1) {
+    text += "mean";
+    for (const std::string& name : names)
+      text +=
+          fmt::format(",{},,,", analysis.means.contains(name) ? number_text(analysis.means.at(name)) : "");
+    text += "\n";
+  }
   return text;
+}
+
+std::string experts_csv(const ArrayAnalysis& analysis) {
+  const std::vector<std::string> names = {"load",         "activation_rate", "top1_load",
+                                          "mean_routing", "least_tokens",    "most_tokens"};
+  std::string text = fmt::format("layer,expert,{}\n", fmt::join(names, ","));
+  for (const LayerAnalysis& layer : analysis.layers) {
+    for (std::size_t e = 0; e < layer.experts.at("load").size(); ++e) {
+      text += fmt::format("{},{}", layer.layer, e);
+      for (const std::string& name : names)
+        text += "," + (layer.experts.contains(name) ? number_text(layer.experts.at(name)[e]) : "");
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+  return quoted + "\"";
+}
+
+/// One line for each entry of the matrices of this name. Empty where no layer has them.
+std::string matrices_csv(const ArrayAnalysis& analysis, const std::string& name) {
+  std::string text;
+  const auto add = [&](const std::string& layer, const Json& matrix) {
+    for (std::size_t i = 0; i < matrix.at("rows").size(); ++i) {
+      for (std::size_t j = 0; j < matrix.at("columns").size(); ++j)
+        text += fmt::format("{}{},{},{}\n", layer, csv_field(matrix.at("rows")[i].get<std::string>()),
+                            csv_field(matrix.at("columns")[j].get<std::string>()),
+                            number_text(matrix.at("values")[i][j]));
+    }
+  };
+  for (const LayerAnalysis& layer : analysis.layers) {
+    if (layer.matrices.contains(name)) add(std::to_string(layer.layer) + ",", layer.matrices.at(name));
+  }
+  if (!text.empty()) return "layer,row,column,value\n" + text;
+  if (!analysis.matrices.contains(name)) return text;
+  add("", analysis.matrices.at(name));
+  return "row,column,value\n" + text;
+}
+
+std::string definitions_csv() {
+  std::string text = "metric,definition,follows\n";
+  for (const RoutedMetric& metric : routed_metrics())
+    text += fmt::format("{},{},{}\n", metric.name, csv_field(metric.definition), metric.follows);
+  for (const MetricGroup& group : metric_groups()) {
+    for (const MetricGroup::Metric& metric : group.metrics) {
+      const bool is_there = std::any_of(routed_metrics().begin(), routed_metrics().end(),
+                                        [&](const RoutedMetric& own) { return metric.name == own.name; });
+      const std::vector<const Need*> all = needs_of(metric.name);
+      const bool is_of_arrays =
+          std::all_of(all.begin(), all.end(), [](const Need* need) { return need->argument; });
+      if (!is_there && is_of_arrays) text += fmt::format("{},{},\n", metric.name, csv_field(metric.help));
+    }
+  }
+  return text;
+}
+
+/// Writes the analysis into a folder; the files' names.
+std::vector<std::filesystem::path> write_analysis(const ArrayAnalysis& analysis,
+                                                  const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed)
+    throw EnvironmentError(fmt::format("cannot make the folder '{}': {}", folder.string(), failed.message()));
+  std::vector<std::filesystem::path> written;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    if (text.empty()) return;
+    check_written_file(folder / name, "--out");
+    write_answer(folder / name, text);
+    written.push_back(folder / name);
+  };
+  write("layers.csv", layers_csv(analysis));
+  write("experts.csv", experts_csv(analysis));
+  write("definitions.csv", definitions_csv());
+  for (const char* const name : {"domain", "domain_iou", "domain_iou4", "domain_divergence", "co_activation",
+                                 "token", "layer_nmi", "layer_ari", "same_name_share"})
+    write(fmt::format("{}.csv", name), matrices_csv(analysis, name));
+  write("analysis.json", to_json(analysis).dump(1) + "\n");
+  return written;
 }
 
 }  // namespace
@@ -166,58 +704,113 @@ ArrayAnalysis analyze_arrays(const AnalyzedArrays& arrays) {
   return Analysis(arrays).run();
 }
 
-Json to_json(const ArrayAnalysis& analysis) {
+Json to_json(const ArrayAnalysis& analysis, int most_experts) {
   Json intervals = Json::object();
   for (const auto& [name, interval] : analysis.intervals)
     intervals[name] = Json::array({interval.low, interval.high});
-  return {{"metrics", analysis.metrics},
-          {"skipped", analysis.skipped},
-          {"intervals", std::move(intervals)},
-          {"settings", analysis.settings}};
+  Json layers = Json::array();
+  for (const LayerAnalysis& layer : analysis.layers) {
+    Json own = {{"layer", layer.layer},     {"name", layer.name},           {"metrics", layer.metrics},
+                {"skipped", layer.skipped}, {"intervals", layer.intervals}, {"chance", layer.chance},
+                {"experts", layer.experts}, {"matrices", layer.matrices}};
+    if (analysis.settings.at("experts") > most_experts) own["matrices"].erase("co_activation");
+    layers.push_back(std::move(own));
+  }
+  return {{"metrics", analysis.metrics},       {"skipped", analysis.skipped},
+          {"intervals", std::move(intervals)}, {"settings", analysis.settings},
+          {"checks", analysis.checks},         {"layers", std::move(layers)},
+          {"means", analysis.means},           {"matrices", analysis.matrices}};
 }
 
 namespace {
 
 struct AnalyzeOptions {
   AnalyzedArrays arrays;
+  std::filesystem::path model, out;
   bool json = false;
 
   void bind(VerbOptions& options) {
-    options.add("--probs", &arrays.probs.file, "routing probabilities (n, E)");
-    options.add("--logits", &arrays.logits.file, "or the router's scores (n, E), whose softmax they are");
-    options.add("--labels", &arrays.labels.file, "cluster of each row, integers (n), for sparsity");
-    options.add("--inputs", &arrays.inputs.file, "router inputs (n, d)");
-    options.add("--router", &arrays.router.file,
-                "weights (E, d) of a linear router, for the shuffled baseline");
-    options.add("--embeddings", &arrays.embeddings.file,
-                "where overlap and silhouette are measured (n, m) (default: the inputs)");
-    options.add("--expert-outputs", &arrays.expert_outputs.file, "outputs of every expert (n, E, o)");
-    options.add("--previous-probs", &arrays.previous_probs.file,
-                "an earlier snapshot of --probs, for fluctuation");
-    options.add("--previous-logits", &arrays.previous_logits.file, "or of --logits");
-    options.add("--previous-assignments", &arrays.previous_assignments.file,
-                "or its experts, integers (n), or (n, K) with --top-k K");
-    options.add("--top-k", &arrays.top_k,
-                "experts that serve a row: load and fluctuation count them (default 1)",
+    const auto several = [&](const char* name, ArraySource& source, const char* help) {
+      options.add(name, &source.files, help, {.takes_several = true});
+    };
+    several("--logits", arrays.logits,
+            "the router's scores (n, E), FILE[:ARRAY]…; several files are batches");
+    several("--probs", arrays.probs, "or routing probabilities (n, E), the softmax of the scores");
+    several("--scores", arrays.scores, "or scores after a sigmoid");
+    several("--gates", arrays.gates, "or gates, 0 for experts that are not chosen; dispatch masks too");
+    several("--experts", arrays.experts, "or the ids of the chosen experts; beside scores, the ids win");
+    several("--counts", arrays.counts, "or the tokens of each expert");
+    options.add("--axes", &arrays.axes,
+                "the arrays' dimensions, letters of L (layers), N (steps), B (sequences), S (positions), T "
+                "(tokens), E "
+                "(experts), K (choices)");
+    options.add("--layers", &arrays.layers, "numbers of the layers, such as 1,2,5-8");
+    options.add("--model", &model, "config.json of the model: experts, K, layers, scores, groups, padding");
+    options.add("--expert-count", &arrays.expert_count, "E, where ids or tables do not tell it",
                 {.check = whole_number(1, 1000000)});
+    options.add("--top-k", &arrays.top_k,
+                "experts that serve a row: load and fluctuation count them (default 1 for one layer of r)",
+                {.check = whole_number(1, 1000000)});
+    options.add("--score", &arrays.score, "how logits become scores (default softmax)",
+                {.check = one_of("score", {"softmax", "sigmoid", "selected"})});
+    several("--selection-bias", arrays.selection_bias,
+            "what is added to scores when experts are selected, or none");
+    options.add("--groups", &arrays.groups,
+                "experts are selected within the best groups, GROUPS:KEPT such as 4:2");
+    options.add("--by-score", &arrays.by_score, "ids come by falling score: the first is the first choice");
+    options.add("--dtype", &arrays.dtype, "what 16-bit integers of the files stand for: bfloat16, float16");
+    several("--mask", arrays.mask, "1 for tokens that count, 0 for padding; none to count all");
+    several("--tokens", arrays.tokens, "ids of the tokens");
+    several("--labels", arrays.labels,
+            "cluster or domain of each row, sequence or document: integers (n) or names, for sparsity");
+    several("--documents", arrays.documents,
+            "rows (of a batch), lines, or the document of each row; for intervals");
+    several("--lengths", arrays.lengths, "rows of each document, one document after another");
+    options.add("--ranks", &arrays.ranks, "equal batches: first counts them once, all counts each",
+                {.check = one_of("choice", {"first", "all"})});
+    several("--inputs", arrays.inputs, "router inputs (n, d)");
+    several("--router", arrays.router, "weights (E, d) of a linear router, for the shuffled baseline");
+    several("--embeddings", arrays.embeddings,
+            "where overlap and silhouette are measured (n, m) (default: the inputs)");
+    several("--expert-outputs", arrays.expert_outputs, "outputs of every expert (n, E, o)");
+    several("--previous-probs", arrays.previous_probs, "an earlier snapshot of --probs, for fluctuation");
+    several("--previous-logits", arrays.previous_logits, "or of --logits");
+    several("--previous-assignments", arrays.previous_assignments,
+            "or its experts, integers (n), or (n, K) with --top-k K");
     options.add("--neighbours", &arrays.neighbours,
                 "neighbours of expert overlap (default 10, or all other rows where they are fewer)",
                 {.check = whole_number(1, 1000000)});
+    options.add("--out", &out, "folder for tables (CSV), matrices and analysis.json");
     bind_json(options, json);
   }
 };
 
 int analyze(const AnalyzeOptions& options) {
-  const ArrayAnalysis analysis = analyze_arrays(options.arrays);
-  std::cout << (options.json ? to_json(analysis).dump(2) + "\n" : to_text(analysis));
+  AnalyzedArrays arrays = options.arrays;
+  if (!options.model.empty()) arrays.model = read_json_file(options.model);
+  const ArrayAnalysis analysis = analyze_arrays(arrays);
+  std::vector<std::filesystem::path> written;
+  if (!options.out.empty()) written = write_analysis(analysis, options.out);
+  if (options.json) {
+    // Larger matrices of pairs are in the files of --out.
+    constexpr int kMostExperts = 64;
+    Json answer = to_json(analysis, kMostExperts);
+    if (!written.empty()) answer["files"] = file_names(written);
+    print_json(answer);
+  } else {
+    std::cout << to_text(analysis);
+    for (const std::filesystem::path& file : written) std::cout << "wrote " << file.string() << "\n";
+  }
   return 0;
 }
 
 }  // namespace
 
 Verb analyze_verb() {
-  return make_verb("analyze", "Measure routing from your own arrays (.npy, rows may be (n, s) tokens)",
-                   "analyze --probs P.npy --labels C.npy --inputs X.npy --router W.npy", analyze);
+  return make_verb(
+      "analyze",
+      "Measure a router from files: logits, probabilities, scores, gates, chosen experts or counts",
+      "analyze --logits d.safetensors --model config.json --mask d.safetensors:attention_mask", analyze);
 }
 
 }  // namespace moelab

@@ -3,21 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
 #include "analysis/metrics/routing.h"
+#include "app/dump/routing_source.h"
 #include "sim/base/error.h"
-#include "sim/base/numerics.h"
 #include "sim/data/row_array.h"
 
 namespace moelab {
 namespace {
-
-/// Rows of float32 softmaxes of some thousand experts sum to one within 1e-4. The rest is for probabilities
-/// that were computed in half precision.
-constexpr double kSumTolerance = 1e-3;
 
 /// The most probabilities that stay in memory: half a gigabyte.
 constexpr std::int64_t kMostKept = std::int64_t{1} << 26;
@@ -26,31 +21,21 @@ constexpr std::int64_t kMostKept = std::int64_t{1} << 26;
 /// sums of blocks' sums, so another size changes their last digits.
 constexpr std::int64_t kBlockEntries = 1 << 16;
 
-std::optional<NpyReader> open(const ArraySource& array, const std::string& option) {
-  if (array.memory) return NpyReader(*array.memory, option);
-  if (array.file.empty()) return std::nullopt;
-  return NpyReader(array.file, option);
+std::optional<NpyReader> open_one(const ArraySource& source, const std::string& option) {
+  if (!source.is_given()) return std::nullopt;
+  SideArray side = side_array(option, source, {});
+  if (side.arrays.size() != 1 || !side.texts.empty())
+    throw UserError(option, fmt::format("holds {} arrays of numbers, needs one", side.arrays.size()));
+  return std::move(side.arrays.front());
 }
 
-/// Options whose arrays are scores; their softmax is the routing.
-constexpr const char *kLogits = "--logits", *kPreviousLogits = "--previous-logits";
-
-/// The array of probabilities or the array of logits; both together are refused.
-std::optional<NpyReader> open_either(const ArraySource& probs, const std::string& option,
-                                     const ArraySource& logits, const std::string& logits_option) {
-  if (probs.is_given() && logits.is_given())
-    throw UserError(logits_option, fmt::format("given, but so is {}; needs one of the two", option));
-  return probs.is_given() ? open(probs, option) : open(logits, logits_option);
-}
-
-NpyReader open_routing(const AnalyzedArrays& files) {
-  std::optional<NpyReader> routing = open_either(files.probs, "--probs", files.logits, kLogits);
-  if (!routing) throw UserError("--probs", "missing; needs routing probabilities, or --logits");
-  return std::move(*routing);
-}
-
-/// Compares the arrays of rows with the routing. `rows` are the axes (n) or (n, s) of the rows.
-void check_rows(const ArrayFiles& arrays, const std::vector<ArrayAxis>& rows, ArrayAxes& axes) {
+/// Compares the arrays beside the routing with its rows, (n, E) or (n, s, E).
+void check_beside(const ArrayFiles& arrays, const NpyReader& routing,
+                  const std::optional<NpyReader>& router) {
+  ArrayAxes axes;
+  std::vector<ArrayAxis> rows = row_axes(routing, ArrayAxis::experts);
+  axes.add(routing, rows);
+  rows.pop_back();
   const auto add = [&](const std::optional<NpyReader>& array, std::initializer_list<ArrayAxis> further) {
     if (!array) return;
     std::vector<ArrayAxis> all = rows;
@@ -60,39 +45,13 @@ void check_rows(const ArrayFiles& arrays, const std::vector<ArrayAxis>& rows, Ar
   add(arrays.inputs, {ArrayAxis::width});
   add(arrays.embeddings, {ArrayAxis::width});
   add(arrays.expert_outputs, {ArrayAxis::experts, ArrayAxis::width});
-  add(arrays.previous_probs, {ArrayAxis::experts});
-  if (!arrays.labels) return;
-  // Only rows that are not tokens may have several labels.
-  const NpyReader& labels = *arrays.labels;
-  if (rows.size() == 1 && labels.shape().size() == 2 && labels.rows() == axes.size(ArrayAxis::samples))
-    add(arrays.labels, {ArrayAxis::labels});
-  else
-    add(arrays.labels, {});
-}
-
-void check_router(const ArrayFiles& arrays, const NpyReader& router, ArrayAxes& axes) {
-  axes.add(router, {ArrayAxis::experts, ArrayAxis::width});
-  if (arrays.inputs && arrays.inputs->shape().back() != router.row_size()) {
-    router.refuse(fmt::format("has shape {}, needs ({}, {}) beside --inputs of shape {}",
-                              shape_text(router.shape()), arrays.experts, arrays.inputs->shape().back(),
-                              shape_text(arrays.inputs->shape())));
+  if (!router) return;
+  axes.add(*router, {ArrayAxis::experts, ArrayAxis::width});
+  if (arrays.inputs && arrays.inputs->shape().back() != router->row_size()) {
+    router->refuse(fmt::format("has shape {}, needs ({}, {}) beside --inputs of shape {}",
+                               shape_text(router->shape()), arrays.routing.experts,
+                               arrays.inputs->shape().back(), shape_text(arrays.inputs->shape())));
   }
-}
-
-/// Earlier assignments have one expert to a row, or K.
-void check_assignments(const ArrayFiles& arrays) {
-  if (!arrays.previous_assignments) return;
-  if (arrays.previous_probs)
-    throw UserError("--previous-assignments",
-                    fmt::format("given, but so is {}; needs one of the two", arrays.previous_probs->place()));
-  const NpyReader &previous = *arrays.previous_assignments, &probs = arrays.probs;
-  const std::vector<std::int64_t> rows(probs.shape().begin(), probs.shape().end() - 1);
-  std::vector<std::int64_t> sets = rows;
-  sets.push_back(arrays.top_k);
-  if (previous.shape() == sets || (previous.shape() == rows && arrays.top_k == 1)) return;
-  previous.refuse(fmt::format("has shape {}, needs {} (--top-k {}) beside {} of shape {}",
-                              shape_text(previous.shape()), shape_text(arrays.top_k > 1 ? sets : rows),
-                              arrays.top_k, probs.place(), shape_text(probs.shape())));
 }
 
 }  // namespace
@@ -102,96 +61,65 @@ const NpyReader* ArrayFiles::space() const {
   return inputs ? &*inputs : nullptr;
 }
 
-GivenArrays ArrayFiles::given() const {
-  return {.experts = experts,
-          .top_k = top_k,
+GivenArrays ArrayFiles::given(const LayerRouting& layer) const {
+  const LayerRouting* const earlier = routing.previous.empty() ? nullptr : &routing.previous.front();
+  return {.experts = routing.experts,
+          .top_k = routing.top_k,
           .neighbours = neighbours,
-          .labels = labels.has_value(),
-          .several_labels = labels && probs.shape().size() == 2 && labels->row_size() > 1,
+          .probabilities = layer.has_probabilities(),
+          .first_choice = layer.has_first_choice(),
+          .labels = !routing.labels.empty(),
+          .several_labels = routing.parts > 1,
           .inputs = inputs.has_value(),
           .space = space() != nullptr,
           .router = router.has_value(),
           .expert_outputs = expert_outputs.has_value(),
-          .previous = previous_probs || previous_assignments,
-          .previous_probabilities = previous_probs.has_value()};
+          .previous = earlier != nullptr,
+          .previous_probabilities = earlier && earlier->has_probabilities()};
 }
 
-ArrayFiles open_arrays(const AnalyzedArrays& files) {
-  ArrayFiles arrays{
-      open_routing(files),
-      open(files.labels, "--labels"),
-      open(files.inputs, "--inputs"),
-      open(files.embeddings, "--embeddings"),
-      open(files.expert_outputs, "--expert-outputs"),
-      open_either(files.previous_probs, "--previous-probs", files.previous_logits, kPreviousLogits),
-      open(files.previous_assignments, "--previous-assignments"),
-      {}};
-  const NpyReader& probs = arrays.probs;
-  const std::int64_t limit = std::numeric_limits<int>::max();
-  const std::size_t dimensions = probs.shape().size();
-  if (dimensions != 2 && dimensions != 3)
-    probs.refuse(
-        fmt::format("has shape {}, needs (n, E), or (n, s, E) for sequences", shape_text(probs.shape())));
-  if (probs.rows() * (probs.row_size() / probs.shape().back()) > limit || probs.row_size() > limit)
-    probs.refuse(fmt::format("has shape {}, needs at most {} rows", shape_text(probs.shape()), limit));
-  arrays.experts = static_cast<int>(probs.shape().back());
-  arrays.tokens = static_cast<int>(probs.row_size() / arrays.experts);
-  arrays.top_k = files.top_k;
-  const std::int64_t other_rows = arrays.rows() - 1;
-  if (files.top_k > arrays.experts)
-    throw UserError("--top-k", fmt::format("got {}, needs at most {}, the experts of {}", files.top_k,
-                                           arrays.experts, probs.place()));
-  if (files.neighbours > other_rows)
-    throw UserError("--neighbours", fmt::format("got {}, needs at most {}, the other rows of {}",
-                                                files.neighbours, other_rows, probs.place()));
-  if (files.neighbours > 0) arrays.neighbours = files.neighbours;
-
-  ArrayAxes axes;
-  std::vector<ArrayAxis> rows = row_axes(probs, ArrayAxis::experts);
-  axes.add(probs, rows);
-  rows.pop_back();
-  check_rows(arrays, rows, axes);
-  check_assignments(arrays);
-  if (const std::optional<NpyReader> router = open(files.router, "--router")) {
-    check_router(arrays, *router, axes);
-    arrays.router = router->read_finite(0, router->rows());
+ArrayFiles open_arrays(const AnalyzedArrays& given) {
+  ArrayFiles arrays;
+  arrays.inputs = open_one(given.inputs, "--inputs");
+  arrays.embeddings = open_one(given.embeddings, "--embeddings");
+  arrays.expert_outputs = open_one(given.expert_outputs, "--expert-outputs");
+  std::optional<NpyReader> router = open_one(given.router, "--router");
+  RoutingInput input = given;
+  for (const std::optional<NpyReader>* const array : {&arrays.inputs, &arrays.embeddings}) {
+    if (*array && (*array)->shape().size() == 3)
+      input.side_shapes.push_back({(*array)->shape()[0], (*array)->shape()[1]});
   }
+  if (arrays.expert_outputs && arrays.expert_outputs->shape().size() == 4)
+    input.side_shapes.push_back({arrays.expert_outputs->shape()[0], arrays.expert_outputs->shape()[1]});
+  arrays.routing = read_routing(input);
+  for (const std::optional<NpyReader>* const array :
+       {&arrays.inputs, &arrays.embeddings, &arrays.expert_outputs, &router}) {
+    if (*array && !arrays.routing.is_one_array)
+      throw UserError((*array)->place(),
+                      "is of the rows of one layer; needs one array of --probs or --logits, without "
+                      "a mask, documents or tokens");
+  }
+  if (arrays.routing.is_one_array) check_beside(arrays, arrays.routing.layers.front().pieces.front(), router);
+  if (router) arrays.router = router->read_finite(0, router->rows());
+  const std::int64_t other_rows = arrays.routing.rows ? arrays.rows() - 1 : 0;
+  if (given.neighbours > other_rows)
+    throw UserError(
+        "--neighbours",
+        fmt::format("got {}, needs at most {}, the other rows of {}", given.neighbours, other_rows,
+                    arrays.routing.layers.empty() ? "--counts"
+                                                  : arrays.routing.layers.front().pieces.front().place()));
+  if (given.neighbours > 0) arrays.neighbours = given.neighbours;
   return arrays;
 }
 
-namespace {
-
-/// Refuses scores that are not finite. −∞ closes an expert to a row; one expert has to be open.
-void check_scores(const ArrayFiles& arrays, const NpyReader& array, std::int64_t first,
-                  const Matrix& scores) {
-  constexpr double kNone = -std::numeric_limits<double>::infinity();
-  for (Eigen::Index i = 0; i < scores.rows(); ++i) {
-    const std::int64_t sample = first + i / arrays.tokens, token = i % arrays.tokens;
-    const auto place_of = [&](Eigen::Index e) { return array.place_of(sample, token * arrays.experts + e); };
-    for (Eigen::Index e = 0; e < scores.cols(); ++e) {
-      if (!std::isfinite(scores(i, e)) && scores(i, e) != kNone)
-        array.refuse(fmt::format("holds {} in {}; needs finite numbers or -inf", scores(i, e), place_of(e)));
-    }
-    if (scores.row(i).maxCoeff() == kNone)
-      array.refuse(fmt::format("holds nothing but -inf from {} to {}; needs a finite number in every row",
-                               place_of(0), place_of(scores.cols() - 1)));
-  }
-}
-
-std::vector<ClusterLabels> read_clusters(const ArrayFiles& arrays) {
-  if (!arrays.labels) return {};
-  const NpyReader& labels = *arrays.labels;
-  Layout layout;
-  layout.sequences = arrays.probs.shape().size() == 3;
-  layout.labels = layout.sequences ? arrays.tokens : static_cast<int>(labels.row_size());
-  return cluster_labels(layout, read_labels(labels, 0, labels.rows(), kLabelLimit));
-}
-
-}  // namespace
-
-ArrayRows::ArrayRows(const ArrayFiles& files, const NpyReader& routing, std::int64_t step, LayerRows* before)
+ArrayRows::ArrayRows(const ArrayFiles& files, const LayerRouting& routing, std::int64_t step,
+                     LayerRows* before)
     : files_(files), routing_(routing), step_(step), before_(before) {
-  if (&routing == &files.probs) clusters_ = read_clusters(files);
+  if (step == 0 || files.routing.labels.empty()) return;
+  Layout layout;
+  layout.sequences = files.routing.is_one_array && routing.pieces.front().shape().size() == 3;
+  layout.labels = files.routing.parts;
+  clusters_ = cluster_labels(layout, files.routing.labels);
 }
 
 template <class Visit>
@@ -201,85 +129,81 @@ void ArrayRows::visit_samples(const NpyReader& array, const Visit& visit) const 
     visit(first, std::min(block, array.rows() - first));
 }
 
-Matrix ArrayRows::read_probabilities(std::int64_t first, std::int64_t count) const {
-  const NpyReader& array = routing_;
-  const std::int64_t tokens = files_.tokens, experts = files_.experts;
-  if (array.place() == kLogits || array.place() == kPreviousLogits) {
-    Matrix scores = array.read(first, count);
-    scores.resize(count * tokens, experts);
-    check_scores(files_, array, first, scores);
-    return softmax(scores);
-  }
-  Matrix rows = RowArray::read(array, tokens, first, count).values();
-  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
-    const std::int64_t sample = first + i / tokens, token = i % tokens;
-    Eigen::Index lowest = 0;
-    if (rows.row(i).minCoeff() < 0) {
-      const double value = rows.row(i).minCoeff(&lowest);
-      array.refuse(fmt::format("holds {} in {}; probabilities are not negative", value,
-                               array.place_of(sample, token * experts + lowest)));
-    }
-    const double sum = rows.row(i).sum();
-    if (std::abs(sum - 1) > kSumTolerance) {
-      const std::string place =
-          tokens > 1 ? fmt::format("row [{}, {}]", sample, token) : fmt::format("row {}", sample);
-      array.refuse(fmt::format("has {} with the sum {:.6g}; rows of probabilities sum to 1 (within {})",
-                               place, sum, kSumTolerance));
-    }
-  }
-  return rows;
+bool ArrayRows::is_by_probability() const {
+  return routing_.has_probabilities() && routing_.ids.empty() && routing_.bias.size() == 0 &&
+         routing_.rule.groups == 1 && routing_.rule.score != SelectionRule::Score::selected;
 }
 
 void ArrayRows::visit(const std::function<void(const RowBlock&)>& visit) {
-  if (has_assignments()) return;
-  const bool keeps = files_.rows() * files_.experts <= kMostKept;
-  if (keeps) probabilities_.resize(files_.rows(), files_.experts);
-  visit_samples(routing_, [&](std::int64_t first, std::int64_t count) {
-    const Eigen::Index row = first * files_.tokens, rows = count * files_.tokens;
-    const bool is_last = first + count == routing_.rows();
-    const Matrix read = is_kept_ ? Matrix() : read_probabilities(first, count);
-    if (keeps && !is_kept_) probabilities_.middleRows(row, rows) = read;
-    visit({row, {keeps ? &probabilities_(row, 0) : read.data(), rows, files_.experts}, is_last});
+  if (!routing_.has_probabilities()) return;
+  if (!blocks_.empty()) {
+    for (const KeptBlock& block : blocks_)
+      visit({block.first, {&probabilities_(block.first, 0), block.rows, experts()}, block.is_last});
+    return;
+  }
+  const bool keeps = files_.rows() * experts() <= kMostKept;
+  if (keeps) probabilities_.resize(files_.rows(), experts());
+  std::vector<KeptBlock> blocks;
+  routing_.visit(false, [&](const RoutedBlock& read) {
+    const Eigen::Index rows = read.probabilities.rows();
+    if (keeps) {
+      probabilities_.middleRows(read.first, rows) = read.probabilities;
+      blocks.push_back({read.first, rows, read.is_last});
+    }
+    visit({read.first,
+           {keeps ? &probabilities_(read.first, 0) : read.probabilities.data(), rows, experts()},
+           read.is_last});
   });
-  is_kept_ = keeps;
+  blocks_ = std::move(blocks);
 }
 
 std::vector<int> ArrayRows::likeliest(int k) {
-  if (set_size_ != k) {
-    sets_ = has_assignments() ? read_labels(routing_, 0, routing_.rows(), files_.experts)
-                              : LayerRows::likeliest(k);
-    set_size_ = k;
+  if (set_size_ == k) return sets_;
+  if (is_by_probability()) {
+    sets_ = LayerRows::likeliest(k);
+  } else {
+    sets_ = routing_.sets();
+    const std::size_t width = static_cast<std::size_t>(routing_.rule.top_k),
+                      wanted = static_cast<std::size_t>(k);
+    if (wanted < width) {
+      for (std::size_t row = 0; row * width < sets_.size(); ++row)
+        std::copy_n(sets_.begin() + static_cast<std::ptrdiff_t>(row * width), wanted,
+                    sets_.begin() + static_cast<std::ptrdiff_t>(row * wanted));
+      sets_.resize(sets_.size() / width * wanted);
+    }
   }
+  set_size_ = k;
   return sets_;
 }
 
 std::span<const int> ArrayRows::serving() {
-  // Sets are in any order: they do not tell the argmax expert.
-  if (serving_.empty() && !(has_assignments() && files_.top_k > 1)) {
-    serving_ = has_assignments() ? likeliest(1) : LayerRows::likeliest(1);
-  }
+  // Sets in any order do not tell the first choice.
+  if (serving_.empty() && routing_.has_first_choice())
+    serving_ = is_by_probability() ? LayerRows::likeliest(1) : likeliest(1);
   return serving_;
 }
 
 std::span<const unsigned char> ArrayRows::selected() {
   if (selected_.empty()) {
-    const std::vector<int> sets = likeliest(files_.top_k);
-    selected_.assign(entries(files_.rows(), files_.experts), 0);
-    for (std::size_t at = 0; at < sets.size(); ++at)
-      selected_[at / size(files_.top_k) * size(files_.experts) + size(sets[at])] = 1;
+    const int k = files_.routing.top_k;
+    const std::vector<int> sets = likeliest(k);
+    selected_.assign(entries(files_.rows(), experts()), 0);
+    for (std::size_t at = 0; at < sets.size(); ++at) {
+      if (sets[at] >= 0) selected_[at / size(k) * size(experts()) + size(sets[at])] = 1;
+    }
   }
   return selected_;
 }
 
 std::vector<std::int64_t> ArrayRows::loads() {
-  return files_.top_k > 1 ? expert_loads(likeliest(files_.top_k), files_.experts)
-                          : expert_loads(serving(), files_.experts);
+  return files_.routing.top_k > 1 ? expert_loads(likeliest(files_.routing.top_k), experts())
+                                  : expert_loads(serving(), experts());
 }
 
 void ArrayRows::visit_points(Space /*space*/, const PointBlock& visit) {
   const NpyReader& array = *files_.space();
   visit_samples(array, [&](std::int64_t first, std::int64_t count) {
-    visit(first * files_.tokens, RowArray::read(array, files_.tokens, first, count).values());
+    visit(first * tokens(), RowArray::read(array, tokens(), first, count).values());
   });
 }
 
@@ -296,8 +220,8 @@ std::vector<std::int64_t> ArrayRows::compared_rows(std::int64_t most) {
 
 Eigen::Ref<const Matrix> ArrayRows::shuffled(const RowBlock& block, int s) {
   if (inputs_first_ != block.first) {
-    inputs_ = RowArray::read(*files_.inputs, files_.tokens, block.first / files_.tokens,
-                             block.probabilities.rows() / files_.tokens)
+    inputs_ = RowArray::read(*files_.inputs, tokens(), block.first / tokens(),
+                             block.probabilities.rows() / tokens())
                   .values();
     inputs_first_ = block.first;
     if (!router_) router_.emplace(*files_.router, kAnalysisSeeds);
@@ -310,9 +234,8 @@ Eigen::Ref<const Matrix> ArrayRows::shuffled(const RowBlock& block, int s) {
 }
 
 void ArrayRows::visit_expert_outputs(const PointBlock& visit) {
-  visit_samples(files_.probs, [&](std::int64_t first, std::int64_t count) {
-    visit(first * files_.tokens,
-          RowArray::read(*files_.expert_outputs, files_.tokens, first, count).values());
+  visit_samples(routing_.pieces.front(), [&](std::int64_t first, std::int64_t count) {
+    visit(first * tokens(), RowArray::read(*files_.expert_outputs, tokens(), first, count).values());
   });
 }
 

@@ -12,6 +12,7 @@
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/metrics/sparsity.h"
 #include "app/cli/analyze.h"
+#include "app/dump/layer_routing.h"
 #include "sim/base/random.h"
 #include "sim/data/npy.h"
 
@@ -19,19 +20,16 @@ namespace moelab {
 
 /// The opened arrays of `analyze`, whose shapes fit each other.
 struct ArrayFiles {
-  NpyReader probs;
-  std::optional<NpyReader> labels, inputs, embeddings, expert_outputs, previous_probs, previous_assignments;
-  std::optional<Matrix> router;  ///< (E, d)
-  int experts = 0;               ///< E
-  int tokens = 1;                ///< s, rows of one sample
-  int top_k = 1;
+  RouterDump routing;
+  std::optional<NpyReader> inputs, embeddings, expert_outputs;  ///< of one layer's rows
+  std::optional<Matrix> router;                                 ///< (E, d)
   int neighbours = 10;
 
-  /// Rows of all arrays, n · s.
-  std::int64_t rows() const { return probs.rows() * tokens; }
+  /// Rows that count.
+  std::int64_t rows() const { return routing.rows->kept; }
   /// Where distances are taken: embeddings, or else inputs; null when neither is given.
   const NpyReader* space() const;
-  GivenArrays given() const;
+  GivenArrays given(const LayerRouting& layer) const;
 };
 
 /// Opens the files and checks their shapes. Throws UserError at the option ("--labels") with the shape found,
@@ -43,12 +41,12 @@ ArrayFiles open_arrays(const AnalyzedArrays& arrays);
 /// are read again otherwise.
 class ArrayRows final : public LayerRows {
  public:
-  /// `routing` holds probabilities, logits or assignments of `files`. All references outlive the object.
-  ArrayRows(const ArrayFiles& files, const NpyReader& routing, std::int64_t step, LayerRows* before);
+  /// `routing` is a layer of `files`, now or earlier. All references outlive the object.
+  ArrayRows(const ArrayFiles& files, const LayerRouting& routing, std::int64_t step, LayerRows* before);
 
   std::int64_t step() const override { return step_; }
   int layer() const override { return 0; }
-  int experts() const override { return files_.experts; }
+  int experts() const override { return files_.routing.experts; }
   Eigen::Index rows() const override { return files_.rows(); }
   /// The earlier record stands for the layer before, too.
   LayerRows* before() override { return before_; }
@@ -76,26 +74,26 @@ class ArrayRows final : public LayerRows {
   double router_difference() const { return router_difference_; }
 
  private:
-  bool has_assignments() const {
-    return files_.previous_assignments && &routing_ == &*files_.previous_assignments;
-  }
-  /// Calls visit(first sample, samples) for the blocks of the routing.
+  /// Whether the experts are those of largest r.
+  bool is_by_probability() const;
+  std::int64_t tokens() const { return LayerRouting::positions(routing_.pieces.front()); }
+  /// Calls visit(first sample, samples) for blocks of an array beside the routing.
   template <class Visit>
   void visit_samples(const NpyReader& array, const Visit& visit) const;
-  /// Probabilities of samples first … first + count − 1, (count · s, E): the softmax of logits. Throws
-  /// UserError for entries that are not finite, except logits of −∞ next to others, and for probabilities
-  /// that are negative or do not sum to one.
-  Matrix read_probabilities(std::int64_t first, std::int64_t count) const;
 
   const ArrayFiles& files_;
-  const NpyReader& routing_;
+  const LayerRouting& routing_;
   std::int64_t step_;
   LayerRows* before_;
   std::vector<ClusterLabels> clusters_;
-  Matrix probabilities_;      // (n, E), where they are kept
-  bool is_kept_ = false;      // all of them
-  std::vector<int> serving_;  // (n), or empty
-  std::vector<int> sets_;     // (n · set_size_), or empty
+  Matrix probabilities_;  // (n, E), where they are kept
+  struct KeptBlock {
+    Eigen::Index first, rows;
+    bool is_last;
+  };
+  std::vector<KeptBlock> blocks_;  // of the kept probabilities
+  std::vector<int> serving_;       // (n), or empty
+  std::vector<int> sets_;          // (n · set_size_), or empty
   int set_size_ = 0;
   std::vector<unsigned char> selected_;
   std::optional<ShuffledRouter> router_;

@@ -1,6 +1,7 @@
 #include "app/cli/check.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,6 +24,18 @@ bool names_check(const std::string& name, const std::string& id) {
   return id == name || id.starts_with(name + ".");
 }
 
+/// The beginnings of ids that end in a short name: "dikkala2023.theorem2" for "theorem2".
+std::vector<std::string> long_names(const std::string& name, const std::vector<Check>& table) {
+  std::vector<std::string> found;
+  for (const Check& check : table) {
+    const std::size_t at = ("." + check.id + ".").find("." + name + ".");
+    if (name.empty() || at == std::string::npos) continue;
+    const std::string whole = check.id.substr(0, at + name.size());
+    if (std::find(found.begin(), found.end(), whole) == found.end()) found.push_back(whole);
+  }
+  return found;
+}
+
 /// Every name that names_check accepts: the ids and their beginnings, in order.
 std::vector<std::string> all_names(const std::vector<Check>& table) {
   std::vector<std::string> names;
@@ -37,46 +50,75 @@ std::vector<std::string> all_names(const std::vector<Check>& table) {
 }
 
 struct RelationText {
-  const char* sign;
   const char* name;
+  const char* must;  ///< in "must … the prediction"
 };
 
 RelationText text_of(Relation relation) {
-  if (relation == Relation::equal) return {"=", "equal"};
-  return relation == Relation::at_most ? RelationText{"<=", "at most"} : RelationText{">=", "at least"};
+  if (relation == Relation::equal) return {"equal", "be"};
+  return relation == Relation::at_most ? RelationText{"at most", "be at most"}
+                                       : RelationText{"at least", "be at least"};
 }
 
-/// The statement, unmet hypotheses and details of a check, below the table.
-std::string explanation(const Check& check, const CheckFinding& finding) {
-  std::string text = fmt::format("\n{}: {}\n  {} ({})\n", check.id, to_string(verdict_of(finding)),
-                                 check.statement, check.source);
+/// "measured 2.27, must be 0 (error bound 4: 4 standard errors)".
+std::string comparison_text(const CheckFinding& finding) {
+  const std::string bound = finding.error_bound == 0 ? std::string("exactly")
+                                                     : fmt::format("error bound {:.2g}", finding.error_bound);
+  const std::string origin = finding.error_origin.empty() ? "" : ": " + finding.error_origin;
+  return fmt::format("measured {:.6g}, must {} {:.6g} ({}{})", finding.measured,
+                     text_of(finding.relation).must, finding.predicted, bound, origin);
+}
+
+/// A check in words: verdict and id, the statement with its source, and the numbers.
+std::string finding_text(const Check& check, const CheckFinding& finding) {
+  const CheckVerdict verdict = verdict_of(finding);
+  std::string text = fmt::format("{}: {}", check.id, to_string(verdict));
+  if (verdict != check.expected) text += fmt::format(", NOT AS EXPECTED ({})", to_string(check.expected));
+  if (verdict == check.expected && verdict != CheckVerdict::holds) text += ", as expected";
+  text += fmt::format("\n  {} ({})\n  {}\n", check.statement, check.source, comparison_text(finding));
   for (const Hypothesis& hypothesis : finding.hypotheses) {
     if (!hypothesis.met)
       text += fmt::format("  not met: {}; found {:.6g}\n", hypothesis.text, hypothesis.value);
   }
-  text += fmt::format("  error bound: {}\n", finding.error_origin);
-  for (const auto& [name, value] : finding.details) text += fmt::format("  {}: {:.6g}\n", name, value);
   return text;
 }
 
-std::string findings_text(const std::vector<const Check*>& chosen,
-                          const std::vector<CheckFinding>& findings) {
-  Table table = {{"id", "verdict", "expected", "measured", "", "predicted", "error bound"}};
-  std::string explanations;
+/// What a measurement must be for the check to fail.
+std::string refutation(const CheckFinding& finding) {
+  const double low = finding.predicted - finding.error_bound, high = finding.predicted + finding.error_bound;
+  if (finding.relation == Relation::at_most) return fmt::format("a measurement above {:.6g}", high);
+  if (finding.relation == Relation::at_least) return fmt::format("a measurement below {:.6g}", low);
+  return finding.error_bound == 0 ? fmt::format("any measurement but {:.6g}", finding.predicted)
+                                  : fmt::format("a measurement outside [{:.6g}, {:.6g}]", low, high);
+}
+
+/// The hypotheses, how the statement is measured, and what would refute it.
+std::string explanation(const CheckFinding& finding) {
+  std::string text = finding.hypotheses.empty() ? "  hypotheses: none\n" : "  hypotheses:\n";
+  for (const Hypothesis& hypothesis : finding.hypotheses)
+    text += fmt::format("    {}: {}, found {:.6g}\n", hypothesis.text, hypothesis.met ? "met" : "not met",
+                        hypothesis.value);
+  text += fmt::format("  error bound {:.2g}: {}\n  refuted by: {}\n", finding.error_bound,
+                      finding.error_origin.empty() ? "none is needed" : finding.error_origin,
+                      refutation(finding));
+  if (!finding.details.empty()) text += "  measured on the way:\n";
+  for (const auto& [name, value] : finding.details) text += fmt::format("    {}: {:.6g}\n", name, value);
+  return text;
+}
+
+std::string findings_text(const std::vector<const Check*>& chosen, const std::vector<CheckFinding>& findings,
+                          bool explains) {
+  std::string text;
   int different = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const CheckFinding& finding = findings[i];
-    const CheckVerdict verdict = verdict_of(finding);
-    table.rows.push_back({chosen[i]->id, to_string(verdict), to_string(chosen[i]->expected),
-                          fmt::format("{:.6g}", finding.measured), text_of(finding.relation).sign,
-                          fmt::format("{:.6g}", finding.predicted),
-                          fmt::format("{:.2g}", finding.error_bound)});
-    if (verdict != chosen[i]->expected) ++different;
-    if (verdict != chosen[i]->expected || verdict == CheckVerdict::hypotheses_not_met)
-      explanations += explanation(*chosen[i], finding);
+    const CheckVerdict verdict = verdict_of(findings[i]);
+    const bool is_expected = verdict == chosen[i]->expected;
+    different += is_expected ? 0 : 1;
+    text += finding_text(*chosen[i], findings[i]);
+    if (explains || !is_expected || verdict == CheckVerdict::hypotheses_not_met)
+      text += explanation(findings[i]);
   }
-  return fmt::format("{}{}\n{}, {} not as expected\n", text_table(table), explanations,
-                     counted(chosen.size(), "check"), different);
+  return fmt::format("{}\n{}, {} not as expected\n", text, counted(chosen.size(), "check"), different);
 }
 
 Candidates offer_checks(const std::string&) {
@@ -135,11 +177,21 @@ Json finding_json(const Check& check, const CheckFinding& finding) {
 }
 
 std::vector<const Check*> chosen_checks(const std::vector<Check>& table,
-                                        const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
+                                        const std::vector<std::string>& given) {
+  std::vector<std::string> names;
+  for (const std::string& name : given) {
     const auto fits = [&](const Check& check) { return names_check(name, check.id); };
-    if (std::none_of(table.begin(), table.end(), fits))
+    if (std::any_of(table.begin(), table.end(), fits)) {
+      names.push_back(name);
+      continue;
+    }
+    const std::vector<std::string> longer = long_names(name, table);
+    if (longer.empty())
       throw UserError("ID", unknown_name("check", name, all_names(table)) + "; see moelab check --list");
+    if (longer.size() > 1)
+      throw UserError("ID",
+                      fmt::format("'{}' is the name of several checks: {}", name, fmt::join(longer, ", ")));
+    names.push_back(longer.front());
   }
   std::vector<const Check*> chosen;
   for (const Check& check : table) {
@@ -185,6 +237,8 @@ void CheckOptions::bind(VerbOptions& options) {
   options.add("ID", &ids, "checks, or beginnings such as dikkala2023 (default: all)",
               {.candidates = offer_checks});
   options.add("--list", &listing, "list the checks without running them");
+  options.add("--explain", &explains,
+              "say of each check which hypotheses it has, how it is measured and what would refute it");
   options.add("--seeds", &seeds, "multiplies the random repetitions (default: 1)",
               {.check = whole_number(1, kMaximumSeeds)});
   options.add("--figures", &figures, "folder for figures of the measured slopes",
@@ -197,6 +251,7 @@ int answer_checks(const std::vector<Check>& table, const CheckOptions& options) 
   const std::vector<const Check*> chosen = chosen_checks(table, options.ids);
   if (options.listing) {
     refuse_beside(!options.figures.empty(), "--figures", "--list");
+    refuse_beside(options.explains, "--explain", "--list");
     list_checks(chosen, options.json);
     return 0;
   }
@@ -208,8 +263,9 @@ int answer_checks(const std::vector<Check>& table, const CheckOptions& options) 
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     expected = expected && verdict_of(findings[i]) == chosen[i]->expected;
     list.push_back(finding_json(*chosen[i], findings[i]));
+    if (options.explains) list.back()["refuted_by"] = refutation(findings[i]);
   }
-  std::cout << (options.json ? list.dump(2) + "\n" : findings_text(chosen, findings));
+  std::cout << (options.json ? list.dump(2) + "\n" : findings_text(chosen, findings, options.explains));
   if (!options.figures.empty()) {
     std::vector<std::filesystem::path> files;
     for (const RatePanels& figure : check_figures(chosen, findings))

@@ -28,6 +28,7 @@ Json check_json(const Check& check);
 struct CheckOptions {
   std::vector<std::string> ids;   ///< ids or their beginnings; empty for all
   bool listing = false;           ///< list the checks and run none
+  bool explains = false;          ///< say of each how it is measured and what would refute it
   int seeds = 1;                  ///< multiplies the random repetitions
   std::filesystem::path figures;  ///< folder for the figures; empty for none
   int threads = 0;

@@ -45,7 +45,7 @@ void add_option(CLI::App& parser, const Option& option) {
         } else {
           CLI::Option* const own = parser.add_option(option.name, *value, option.help);
           // One value each time: otherwise an option would swallow values that their place identifies.
-          if (option.is_list() && option.is_named()) own->allow_extra_args(false);
+          if (option.is_list() && option.is_named()) own->allow_extra_args(option.rules.takes_several);
           if (!option.rules.takes_empty) own->check(empty_problem);
           return own;
         }
@@ -69,6 +69,8 @@ void build(Program& program) {
       "moelab VERB --help explains a verb. Exit status: 0 done; 1 done, but a cell failed, every cell\n"
       "diverged, a claim is refuted (`claims`) or a check came out unexpected; 2 bad input; 3 disk,\n"
       "permissions or a missing program; 130 interrupted, resumable.");
+  // With at most one, a folder named like a verb is no second verb: `report run --out run.html`.
+  program.app.require_subcommand(0, 1);
   for (const Verb& verb : verbs()) {
     CLI::App* const parser = program.app.add_subcommand(verb.name, verb.help);
     parser->footer("Example: moelab " + verb.example);

@@ -92,7 +92,7 @@ void follow_runs(const std::vector<RunAddress>& addresses, const fs::path& check
 struct ReportOptions {
   RunsChoice runs;
   std::filesystem::path out;     ///< empty for report.html of the first directory
-  std::filesystem::path ledger;  ///< a Markdown file in place of the page
+  std::filesystem::path ledger;  ///< a folder of results as data in place of the page
   bool follow = false;           ///< until the runs are complete
   std::filesystem::path checks;  ///< an answer of check --json
   bool json = false;
@@ -100,10 +100,11 @@ struct ReportOptions {
   void bind(VerbOptions& options) {
     runs.bind(options, "run directories, or DIR@ID for one of their plans", false);
     options.add("--out", &out, "file to write (default: report.html of the first directory)");
-    options.add("--ledger", &ledger,
-                "add the runs to this Markdown file instead, or replace them there: every claim, its cells, "
-                "a figure of each run. The program makes it from one file for each run in LEDGER.runs; "
-                "without DIR, from these files alone");
+    options.add(
+        "--ledger", &ledger,
+        "add the runs to this folder of JSON files instead, or replace them there: a file for each run "
+        "with its claims and their cells, a figure of each run, and all claims in claims.json; without "
+        "DIR, the program makes claims.json from the folder's runs alone");
     options.add("--follow", &follow, "write the page again as cells finish, until the runs are complete");
     options.add("--checks", &checks,
                 "theorem checks to include: a file with the answer of `check --json`; a ledger keeps its "
@@ -113,10 +114,12 @@ struct ReportOptions {
 };
 
 int write_ledger_of(const ReportOptions& options, const std::vector<RunAddress>& addresses) {
-  const Report report = make_report(addresses, options.checks);
-  const std::vector<fs::path> files = write_ledger(report, options.ledger);
+  if (!options.checks.empty()) make_report({}, options.checks);  // refuses a file without checks
+  std::vector<LedgerRun> runs;
+  for (const RunAddress& address : addresses) runs.push_back(ledger_run(address));
+  const std::vector<fs::path> files = write_ledger(std::move(runs), options.checks, options.ledger);
   if (options.json) {
-    print_json({{"files", file_names(files)}, {"runs", report.runs.size()}});
+    print_json({{"files", file_names(files)}, {"runs", addresses.size()}});
   } else {
     print_files(files, false);
   }
@@ -130,7 +133,7 @@ int write_report(const ReportOptions& options) {
   if (options.runs.directories.empty() && !to_ledger)
     throw UserError("DIR", "missing; only --ledger goes without a run directory");
   if (!options.out.empty()) check_written_file(options.out, "--out");
-  if (to_ledger) check_written_file(options.ledger, "--ledger");
+  if (to_ledger) check_output_folder(options.ledger, "--ledger");
   std::vector<RunAddress> addresses;
   for (const fs::path& folder : options.runs.directories) addresses.emplace_back(folder, options.runs.plan);
   if (to_ledger) return write_ledger_of(options, addresses);

@@ -26,16 +26,30 @@ namespace {
 struct ClaimsOptions {
   RunChoice run;
   bool markdown = false, json = false;
+  std::string explain;  ///< the id of a claim; empty for none
 
   void bind(VerbOptions& options) {
     run.bind(options);
+    options.add("--explain", &explain, "id of a claim; says in plain sentences how its verdict came about");
     options.add("--markdown", &markdown, "tables of rates as Markdown, in place of claims");
     bind_json(options, json);
   }
 };
 
+/// The claim with this id. Throws UserError for an unknown id, with the nearest one.
+const ClaimResult& claim_named(const std::vector<ClaimResult>& claims, const std::string& id) {
+  const auto found =
+      std::find_if(claims.begin(), claims.end(), [&](const ClaimResult& claim) { return claim.id == id; });
+  if (found != claims.end()) return *found;
+  std::vector<std::string> ids;
+  for (const ClaimResult& claim : claims) ids.push_back(claim.id);
+  throw UserError("--explain", unknown_name("claim", id, ids));
+}
+
 int judge(const ClaimsOptions& options) {
   refuse_beside(options.json && options.markdown, "--markdown", "--json");
+  refuse_beside(options.json && !options.explain.empty(), "--explain", "--json");
+  refuse_beside(options.markdown && !options.explain.empty(), "--explain", "--markdown");
   const RunAddress run = options.run.address();
   const RunResults results = load_results(run);
   print_notes(results);
@@ -43,6 +57,10 @@ int judge(const ClaimsOptions& options) {
   if (options.markdown) {
     const std::string rates = rates_markdown(results);
     std::cout << (rates.empty() ? "no figure of rates\n" : rates);
+  } else if (!options.explain.empty()) {
+    const ClaimResult& claim = claim_named(claims, options.explain);
+    std::cout << explanation(claim);
+    return claim.verdict == Verdict::refuted ? 1 : 0;
   } else if (options.json) {
     Json list = Json::array();
     for (const ClaimResult& claim : claims) list.push_back(to_json(claim));
@@ -91,6 +109,8 @@ struct ImportOptions {
   RunChoice run;
   std::filesystem::path table;
   std::string arm;
+  std::vector<std::string> names, positive;
+  bool ignores_unknown = false;
   bool json = false;
 
   void bind(VerbOptions& options) {
@@ -98,9 +118,27 @@ struct ImportOptions {
     options.add("TABLE", &table, "CSV file with the columns seed, every swept path, and metrics",
                 {.required = true});
     options.add("--arm", &arm, "name of the arm", {.required = true});
+    options.add("--map", &names, "OLD=NEW: the table's column OLD is NEW (repeatable)");
+    options.add("--ignore-unknown", &ignores_unknown, "pass over columns that are no metrics");
+    options.add("--positive", &positive,
+                "NAME: a metric of your own that is above zero, so that ratios are compared (repeatable)");
     bind_json(options, json);
   }
 };
+
+ImportRules import_rules(const ImportOptions& options) {
+  ImportRules rules;
+  rules.ignores_unknown = options.ignores_unknown;
+  rules.positive = {options.positive.begin(), options.positive.end()};
+  for (const std::string& text : options.names) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+      throw UserError("--map", "got '" + text + "', needs OLD=NEW");
+    if (!rules.names.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
+      throw UserError("--map", "got the column '" + text.substr(0, equals) + "' a second time");
+  }
+  return rules;
+}
 
 /// The bytes of the table. Throws UserError where it is no file.
 std::string read_table(const std::filesystem::path& file) {
@@ -112,7 +150,9 @@ std::string read_table(const std::filesystem::path& file) {
 int import_table(const ImportOptions& options) {
   const RunAddress run = options.run.address();
   const std::string &arm = options.arm, file = options.table.string();
-  const ImportedCounts counts = import_arm(run, arm, read_table(options.table), file);
+  const ImportedCounts counts = import_arm(run, arm, read_table(options.table), file, import_rules(options));
+  if (!counts.ignored.empty())
+    std::cerr << fmt::format("moelab: note: no metrics, passed over: {}\n", fmt::join(counts.ignored, ", "));
   if (!counts.passed_over.empty()) {
     std::cerr << fmt::format("moelab: note: passed over of {}: {}; every row is one of the arm '{}'\n", file,
                              fmt::join(counts.passed_over, ", "), arm);
@@ -163,38 +203,117 @@ void keep_rows_at(const std::vector<std::string>& at, ResultTable& table) {
   }
 }
 
+/// How `table` shows its entries.
+struct TableStyle {
+  bool has_labels = false;  ///< the scenario's labels in place of names of arms, paths and values
+  bool marks_best = false;  ///< the best arm of each sweep point has a mark
+};
+
+/// What stands before and after the best entry in a format.
+struct BestMark {
+  const char *before, *after;
+};
+
+std::string label_of(const PlanHead& head, const std::string& name) {
+  const auto found = head.labels.find(name);
+  return found == head.labels.end() ? name : found->second;
+}
+
+/// The places of the entries with the best mean of their sweep point.
+std::set<std::size_t> best_entries(const std::vector<SummaryEntry>& entries, bool is_largest) {
+  std::map<std::string, std::size_t> best;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].estimate) continue;
+    const auto [known, is_new] = best.try_emplace(point_json(entries[i].point).dump(), i);
+    const double mean = entries[i].estimate->mean, before = entries[known->second].estimate->mean;
+    if (!is_new && (is_largest ? mean > before : mean < before)) known->second = i;
+  }
+  std::set<std::size_t> places;
+  for (const auto& [point, place] : best) places.insert(place);
+  return places;
+}
+
 /// A row for each arm and sweep point: arm, swept values, metrics.
-Table means_table(const ResultTable& results, const std::vector<std::string>& metrics) {
+Table means_table(const RunResults& results, const std::vector<std::string>& metrics, const TableStyle& style,
+                  const BestMark& mark) {
+  const auto shown = [&](const std::string& name) {
+    return style.has_labels ? label_of(results.head, name) : name;
+  };
   Table table = {{"arm"}};
-  table.head.insert(table.head.end(), results.sweep_paths.begin(), results.sweep_paths.end());
+  for (const std::string& path : results.table.sweep_paths) table.head.push_back(shown(path));
   for (const std::string& metric : metrics) {
-    const std::vector<SummaryEntry> entries = summarize(results, metric);
-    table.head.push_back(column_head(entries, metric));
+    const std::vector<SummaryEntry> entries = summarize(results.table, metric);
+    const std::string head = column_head(entries, metric);
+    table.head.push_back(shown(metric) + head.substr(metric.size()));
     table.rows.resize(entries.size());
+    const MainMetric main = main_choice(results.head);
+    const bool is_largest = metric == main.name ? main.is_maximized : is_larger_better(metric);
+    const std::set<std::size_t> best =
+        style.marks_best ? best_entries(entries, is_largest) : std::set<std::size_t>();
     for (std::size_t i = 0; i < entries.size(); ++i) {
       std::vector<std::string>& row = table.rows[i];
       if (row.empty()) {
-        row.push_back(entries[i].arm);
-        for (const auto& coordinate : entries[i].point) row.push_back(value_text(coordinate.second));
+        row.push_back(shown(entries[i].arm));
+        for (const auto& [path, value] : entries[i].point) {
+          const std::string text = value_text(value), label = shown(path + "=" + text);
+          row.push_back(label == path + "=" + text ? text : label);
+        }
       }
-      row.push_back(entry_text(entries[i]));
+      const std::string text = rounded_entry_text(entries[i]);
+      row.push_back(best.contains(i) ? mark.before + text + mark.after : text);
     }
   }
   return table;
 }
 
-/// With dashes that Markdown need not escape.
-std::string dashed_markdown(const Table& table) {
-  Table dashed = table;
-  for (std::vector<std::string>& row : dashed.rows)
-    std::replace(row.begin(), row.end(), std::string("-"), std::string("–"));
-  return markdown_table(dashed);
+/// For other programs: for each metric its mean (or median), the ends of its interval and the number of
+/// seeds, with every digit.
+std::string means_csv(const RunResults& results, const std::vector<std::string>& metrics) {
+  std::vector<std::vector<std::string>> rows = {{"arm"}};
+  for (const std::string& path : results.table.sweep_paths) rows.front().push_back(path);
+  for (const std::string& metric : metrics) {
+    const std::vector<SummaryEntry> entries = summarize(results.table, metric);
+    for (const char* ending : {"", "_low", "_high", "_seeds"}) rows.front().push_back(metric + ending);
+    rows.resize(entries.size() + 1);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      std::vector<std::string>& row = rows[i + 1];
+      if (row.empty()) {
+        row.push_back(entries[i].arm);
+        for (const auto& coordinate : entries[i].point) row.push_back(value_text(coordinate.second));
+      }
+      const Json entry = entry_json(entries[i]);
+      const auto number = [](const Json& value) { return value.is_number() ? value.dump() : std::string(); };
+      const Json interval =
+          entry.at("interval").is_array() ? entry.at("interval") : Json::array({nullptr, nullptr});
+      row.push_back(number(entries[i].median ? entry.at("median") : entry.at("mean")));
+      for (const Json& end : interval) row.push_back(number(end));
+      row.push_back(entry.at("count").dump());
+    }
+  }
+  std::string text;
+  for (std::vector<std::string>& row : rows) {
+    for (std::string& cell : row) cell = csv_cell(cell);
+    text += fmt::format("{}\n", fmt::join(row, ","));
+  }
+  return text;
 }
 
 std::string with_replaced(std::string text, const std::string& part, const std::string& by) {
   for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += by.size())
     text.replace(at, part.size(), by);
   return text;
+}
+
+/// Surround the best entry until the table is written, because formats escape their own marks; in no name or
+/// number.
+constexpr const char *kBestBegins = "⟦", *kBestEnds = "⟧";
+
+/// With dashes that Markdown need not escape.
+std::string dashed_markdown(const Table& table) {
+  Table dashed = table;
+  for (std::vector<std::string>& row : dashed.rows)
+    std::replace(row.begin(), row.end(), std::string("-"), std::string("–"));
+  return with_replaced(with_replaced(markdown_table(dashed), kBestBegins, "**"), kBestEnds, "**");
 }
 
 /// The text with the special characters of TeX escaped.
@@ -217,15 +336,17 @@ std::string latex_text(const std::string& text) {
   return with_replaced(std::move(escaped), "±", "$\\pm$");
 }
 
+/// A tabular of the package booktabs.
 std::string latex_table(const Table& table) {
   const auto line = [](std::vector<std::string> cells) {
-    for (std::string& cell : cells) cell = latex_text(cell);
+    for (std::string& cell : cells)
+      cell = with_replaced(with_replaced(latex_text(cell), kBestBegins, "\\textbf{"), kBestEnds, "}");
     return fmt::format("{} \\\\\n", fmt::join(cells, " & "));
   };
-  std::string text = fmt::format("\\begin{{tabular}}{{{}}}\n\\hline\n{}\\hline\n",
+  std::string text = fmt::format("\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n",
                                  std::string(table.head.size(), 'l'), line(table.head));
   for (const std::vector<std::string>& row : table.rows) text += line(row);
-  return text + "\\hline\n\\end{tabular}\n";
+  return text + "\\bottomrule\n\\end{tabular}\n";
 }
 
 /// A TeX comment in ASCII.
@@ -233,20 +354,29 @@ std::string latex_note(const std::string& caption) {
   return "% " + with_replaced(caption, "±", "+-") + "\n";
 }
 
-/// `note` writes a line that says what a column's numbers are.
+/// `note` writes a line that says what a column's numbers are. `mark` surrounds the best entries.
 struct TableFormat {
   std::string name;
   std::string (*text)(const Table&);
   std::string (*note)(const std::string& caption);
+  BestMark mark;
+  bool has_labels;
 };
 
 const std::vector<TableFormat>& table_formats() {
   static const std::vector<TableFormat> formats = {
-      {"text", text_table, [](const std::string& caption) { return caption + "\n"; }},
-      {"markdown", dashed_markdown, [](const std::string& caption) { return "- " + caption + "\n"; }},
-      {"latex", latex_table, latex_note}};
+      {"text", text_table, [](const std::string& caption) { return caption + "\n"; }, {"", " *"}, false},
+      {"markdown",
+       dashed_markdown,
+       [](const std::string& caption) { return "- " + caption + "\n"; },
+       {kBestBegins, kBestEnds},
+       false},
+      {"latex", latex_table, latex_note, {kBestBegins, kBestEnds}, true}};
   return formats;
 }
+
+/// Numbers for other programs, which have a text of their own.
+constexpr const char* kCsv = "csv";
 
 /// A line for each metric that says what its column shows.
 std::string table_notes(const ResultTable& table, const std::vector<std::string>& metrics,
@@ -259,6 +389,7 @@ std::string table_notes(const ResultTable& table, const std::vector<std::string>
 std::vector<std::string> format_names() {
   std::vector<std::string> names;
   for (const TableFormat& format : table_formats()) names.push_back(format.name);
+  names.emplace_back(kCsv);
   return names;
 }
 
@@ -266,15 +397,19 @@ struct TableOptions {
   RunChoice run;
   std::vector<std::string> metrics;  ///< none for the main one
   std::string format = "text";
+  bool marks_best = false;
   std::vector<std::string> at;  ///< "path=value"
   std::filesystem::path out;    ///< empty for stdout
   bool json = false;
 
   void bind(VerbOptions& options) {
     run.bind(options);
-    options.add("--metric", &metrics, "a column of its means (repeatable; default: the first figure's)",
+    options.add("--metric", &metrics, "a column of its means (repeatable; default: the objective)",
                 {.candidates = offer_metrics});
-    options.add("--format", &format, "text, markdown or latex", {.check = one_of("format", format_names())});
+    options.add("--format", &format,
+                "text, markdown, latex (booktabs, with the scenario's labels) or csv (every digit)",
+                {.check = one_of("format", format_names())});
+    options.add("--best", &marks_best, "mark the best arm of each sweep point (bold in markdown and latex)");
     options.add("--at", &at, "path=value: only this sweep point (repeatable)");
     options.add("--out", &out, "file to write instead of stdout");
     bind_json(options, json);
@@ -282,11 +417,19 @@ struct TableOptions {
 };
 
 int print_means(const TableOptions& options) {
-  for (const std::string& metric : options.metrics) check_metric_name(metric);
   if (!options.out.empty()) check_written_file(options.out, "--out");
+  if (options.marks_best && options.format == kCsv)
+    throw UserError("--best", "given with --format csv, which has numbers alone");
   RunResults results = load_results(options.run.address());
   print_notes(results);
-  for (const std::string& metric : options.metrics) check_measured(metric, {&results, 1});
+  for (const std::string& metric : options.metrics) {
+    // An imported arm may have metrics of its user's own.
+    const bool is_own = std::ranges::any_of(results.table.rows, [&](const ResultRow& row) {
+      return row.cell.starts_with(kImportedCell) && row.metrics.contains(metric);
+    });
+    if (!is_own) check_metric_name(metric);
+    check_measured(metric, {&results, 1});
+  }
   keep_rows_at(options.at, results.table);
   std::vector<std::string> metrics = options.metrics;
   if (metrics.empty()) metrics = {main_metric(results.head)};
@@ -296,11 +439,13 @@ int print_means(const TableOptions& options) {
     print_json(answer);
     return 0;
   }
-  const auto format = std::find_if(table_formats().begin(), table_formats().end(),
-                                   [&](const TableFormat& known) { return known.name == options.format; });
-  const std::string text =
-      table_notes(results.table, metrics, *format) + format->text(means_table(results.table, metrics));
-  write_answer(options.out, text);
+  if (options.format == kCsv) {
+    write_answer(options.out, means_csv(results, metrics));
+    return 0;
+  }
+  const TableFormat& format = *std::ranges::find(table_formats(), options.format, &TableFormat::name);
+  const Table table = means_table(results, metrics, {format.has_labels, options.marks_best}, format.mark);
+  write_answer(options.out, table_notes(results.table, metrics, format) + format.text(table));
   return 0;
 }
 

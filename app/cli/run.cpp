@@ -10,6 +10,7 @@
 #include "analysis/stats/intervals.h"
 #include "app/cli/completion.h"
 #include "app/report/claim_results.h"
+#include "app/report/hints.h"
 #include "app/run/cell.h"
 #include "app/run/cost.h"
 #include "app/run/figures.h"
@@ -236,15 +237,9 @@ void bind_leases(VerbOptions& options, bool& leases) {
               "none of them is running, and wait for theirs");
 }
 
-namespace {
-
-/// Runs what is planned, judges the claims by their confidence sequences, adds seeds, and repeats. It ends
-/// when no claim is open, when every arm and point that an open claim needs has most_seeds(), when the hours
-/// have passed, or when a session was interrupted. After each look the plan holds the number of seeds of each
-/// arm and point (DecidedSeeds), so that a killed run continues as if nothing had happened. `run`
-/// becomes the run of the last look. Notes on stderr name the claims that stay open.
-SessionOutcome run_until_decided(const ScenarioChoice& choice, const DecidingChoice& deciding,
-                                 const SessionOptions& options, PlannedRun& run, const CellRunner& runner) {
+SessionOutcome run_until_decided(const std::vector<std::string>& settings, const ScenarioLoader& load,
+                                 const DecidingChoice& deciding, const SessionOptions& options,
+                                 PlannedRun& run, const CellRunner& runner) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   if (!run.scenario.decided) {
@@ -267,16 +262,17 @@ SessionOutcome run_until_decided(const ScenarioChoice& choice, const DecidingCho
       report_end(claims, "--hours have passed; the same command goes on");
       return outcome;
     }
-    run.scenario =
-        with_seeds({run.scenario.decided->fixed_seeds, wanted}, choice.settings, loader_of(choice));
+    run.scenario = with_seeds({run.scenario.decided->fixed_seeds, wanted}, settings, load);
   }
 }
+
+namespace {
 
 Json answer_json(const RunResults& results, const std::filesystem::path& directory, int failed,
                  const std::vector<ClaimResult>& claims, const std::vector<std::filesystem::path>& figures) {
   Json answer = {{"directory", directory.string()},
                  {"plan", results.id},
-                 {"cells", results.table.rows.size()},
+                 {"cells", results.table.cell_count()},
                  {"failed", failed},
                  {"summary", summary_json(results.table, main_metric(results.head))},
                  {"claims", Json::array()},
@@ -344,6 +340,7 @@ int run_scenario(const RunOptions& options) {
   exit_when_interrupted();
   const Share share = options.share.empty() ? Share{} : read_share(options.share);
   PlannedRun run = planned_run(options.plan, options.deciding.until_decided);
+  print_hints(scenario_hints(run.scenario));
   const std::filesystem::path& directory = run.directory;
   check_sharing(options, run.scenario);
   check_deciding(options.deciding, run.scenario);
@@ -364,7 +361,8 @@ int run_scenario(const RunOptions& options) {
                                   .admit = admit};
   const SessionOutcome outcome =
       options.deciding.until_decided
-          ? run_until_decided(options.plan.scenario, options.deciding, session, run, run_cell)
+          ? run_until_decided(options.plan.scenario.settings, loader_of(options.plan.scenario),
+                              options.deciding, session, run, run_cell)
           : run_and_search(run.scenario, session, run_cell);
   const Scenario& scenario = run.scenario;
   if (outcome.interrupted || outcome.stopped) {
@@ -393,30 +391,42 @@ int run_scenario(const RunOptions& options) {
   const RunResults results = load_results(directory, scenario, outcome.plan);
   print_notes(results);
   const std::vector<ClaimResult> claims = judge_claims(results, directory);
-  // Figures come last: without gnuplot the program still prints everything else.
+  const auto print_claims = [&] {
+    if (!options.json) std::cout << fmt::format("\n{}", claims_text(claims)) << std::flush;
+  };
   if (!options.json) {
-    std::string crossings = crossings_text(results);
+    std::string crossings = crossings_text(results), note = main_metric_note(results.head);
     if (!crossings.empty()) crossings += '\n';
-    std::cout << fmt::format("{}\n{}\n{}{}results in {}\n",
-                             summary_text(results.table, main_metric(results.head)), claims_text(claims),
-                             crossings, rates_text(results), directory.string())
+    if (!note.empty()) note += '\n';
+    std::cout << fmt::format("{}{}\n{}{}results in {}\n",
+                             summary_text(results.table, main_metric(results.head)), note, crossings,
+                             rates_text(results), directory.string())
               << std::flush;
   }
   const std::string hint = shown_hint(outcome, scenario, results.table);
+  const std::vector<std::string> hints = result_hints(results);
+  print_hints(hints);
   std::vector<std::filesystem::path> figures;
   if (is_read_only(directory)) {
     std::cerr << fmt::format("moelab: note: {} is read-only; no figures were drawn\n", directory.string());
   } else {
-    figures = draw_figures(results, directory);
+    try {
+      figures = draw_figures(results, directory);
+    } catch (...) {
+      print_claims();  // without gnuplot, the program still prints everything else
+      throw;
+    }
   }
   if (options.json) {
     Json answer = answer_json(results, directory, outcome.failed, claims, figures);
     if (!hint.empty()) answer["hint"] = hint;
+    if (!hints.empty()) answer["hints"] = hints;
     print_json(answer);
   } else {
     std::cout << figures_text(figures)
               << fmt::format("all of it on one page: moelab report {}\n", directory.string());
   }
+  print_claims();
   return status_of(outcome);
 }
 
@@ -460,6 +470,7 @@ struct PlanOptions {
 /// Prints what `run` would do. Writes nothing.
 int print_plan(const PlanOptions& options) {
   const auto [scenario, directory] = planned_run(options.plan);
+  print_hints(scenario_hints(scenario));
   const Records records = read_records(directory);
 
   std::set<std::string> distinct;

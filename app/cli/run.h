@@ -64,6 +64,15 @@ PlannedRun planned_run(const PlanChoice& choice, bool until_decided, const Scena
 /// given. Call it before anything is written.
 void check_deciding(const DecidingChoice& deciding, const Scenario& scenario);
 
+/// Runs what is planned, judges the claims by their confidence sequences, adds seeds, and repeats. It ends
+/// when no claim is open, when every arm and point that an open claim needs has most_seeds(), when the hours
+/// have passed, or when a session was interrupted. After each look the plan holds the number of seeds of each
+/// arm and point (DecidedSeeds), so that a killed run continues as if nothing had happened. `run`
+/// becomes the run of the last look. Notes on stderr name the claims that stay open.
+SessionOutcome run_until_decided(const std::vector<std::string>& settings, const ScenarioLoader& load,
+                                 const DecidingChoice& deciding, const SessionOptions& options,
+                                 PlannedRun& run, const CellRunner& runner);
+
 /// The largest run that --until-decided can come to: most_seeds() at each arm and point that a claim reads.
 Scenario largest_decided_run(const ScenarioChoice& choice, const DecidingChoice& deciding,
                              const Scenario& scenario);

@@ -39,9 +39,11 @@ std::vector<const Cell*> cells_at(const Override& given, const std::vector<const
   std::vector<const Cell*> found;
   std::vector<std::string> values;
   for (const Cell* cell : cells) {
-    const SweepValue& value = *coordinate_of(cell->point, given.path);
-    if (value.canonical() == wanted) found.push_back(cell);
-    const std::string text = abbreviated(to_json(value));
+    const SweepValue* const value = coordinate_of(cell->point, given.path);
+    // An arm that does not sweep the path stands at every value.
+    if (!value || value->canonical() == wanted) found.push_back(cell);
+    if (!value) continue;
+    const std::string text = abbreviated(to_json(*value));
     if (std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
   }
   if (!found.empty()) return found;

@@ -6,6 +6,7 @@
 #include "app/cli/documents.h"
 #include "app/cli/starting_points.h"
 #include "app/cli/verbs.h"
+#include "app/report/hints.h"
 #include "app/run/session.h"
 #include "app/scenario/checks.h"
 #include "app/scenario/json.h"
@@ -94,6 +95,7 @@ void check_cells_of_profiles(const ScenarioChoice& choice, const Scenario& scena
 int validate(const ValidateOptions& options) {
   const Scenario scenario = options.scenario.load();
   check_cells_of_profiles(options.scenario, scenario);
+  print_hints(scenario_hints(scenario));
   if (options.json) {
     print_json({{"valid", true}, {"name", scenario.name}, {"cells", scenario.cells.size()}});
   } else {

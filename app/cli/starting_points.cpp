@@ -148,11 +148,10 @@ const std::vector<StartingPoint>& starting_points() {
   "metrics": ["task", "load"],
 
   "//": "`moelab list auxiliary_losses` explains the balance losses. Each is a field of \"loss\".",
+  "//": "A template makes an arm for each value: aux_0.01, aux_0.1 and aux_1.",
   "arms": {
     "none": {},
-    "aux_0.01": {"loss.aux": 0.01},
-    "aux_0.1": {"loss.aux": 0.1},
-    "aux_1": {"loss.aux": 1}
+    "aux_{c}": {"for": {"c": [0.01, 0.1, 1]}, "set": {"loss.aux": "{c}"}}
   },
   "seeds": {"count": 8},
 

@@ -49,19 +49,21 @@ PlansAnswer plans_of(const fs::path& directory, const RunResults& results) {
     }
     const PlanHead& head = is_own ? results.head : other->head;
     const std::vector<ResultRow>& cells = is_own ? results.table.rows : other->cells;
+    const auto planned = is_own ? results.table.cell_count() : cells.size();
     const auto recorded = std::count_if(cells.begin(), cells.end(), [&](const ResultRow& row) {
+      if (row.is_copy) return false;
       return is_own ? row.state != "missing" : records.contains(row.cell);
     });
     const std::vector<std::string> differs = differing_paths(results.head.document, head.document);
     answer.json.push_back({{"id", id},
                            {"profile", head.profile},
                            {"seeds", seed_count(cells)},
-                           {"cells", cells.size()},
+                           {"cells", planned},
                            {"recorded", recorded},
                            {"last_run", is_last},
                            {"differs_in", differs}});
     answer.table.rows.push_back({id, is_last ? "last run" : "", head.profile,
-                                 std::to_string(seed_count(cells)), std::to_string(cells.size()),
+                                 std::to_string(seed_count(cells)), std::to_string(planned),
                                  std::to_string(recorded), fmt::format("{}", fmt::join(differs, ", "))});
   }
   return answer;
@@ -85,7 +87,8 @@ int print_status(const StatusOptions& options) {
   print_notes(results);
   const std::vector<std::string> states = {"done", "diverged", "failed", "missing"};
   std::map<std::string, std::map<std::string, int>> counts;
-  for (const ResultRow& row : results.table.rows) ++counts[row.arm][row.state];
+  for (const ResultRow& row : results.table.rows)
+    if (!row.is_copy) ++counts[row.arm][row.state];
 
   Json arms = Json::object();
   Json total = Json::object();
@@ -110,7 +113,7 @@ int print_status(const StatusOptions& options) {
                    {"plan", results.id},
                    {"plans", plans.json},
                    {"profile", results.head.profile},
-                   {"cells", results.table.rows.size()},
+                   {"cells", results.table.cell_count()},
                    {"total", total},
                    {"arms", arms}};
     if (Json crossings = crossings_json(results); !crossings.empty())

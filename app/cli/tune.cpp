@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -16,6 +17,7 @@
 #include "app/run/results.h"
 #include "app/run/scheduler.h"
 #include "app/run/session.h"
+#include "app/scenario/arms.h"
 #include "app/scenario/checks.h"
 #include "app/store/durable_file.h"
 #include "sim/base/error.h"
@@ -57,11 +59,13 @@ std::vector<std::string> chosen_arms(const std::string& text, const Scenario& sc
   return arms;
 }
 
+/// The number of sweep points of the arm that has most.
 int points_of(const Scenario& scenario) {
-  int points = 0;
+  std::map<std::string, int> points;
+  int most = 0;
   for (const Cell& cell : scenario.cells)
-    points += cell.seed == 0 && cell.arm == scenario.arms.front() ? 1 : 0;
-  return points;
+    if (cell.seed == 0) most = std::max(most, ++points[cell.arm]);
+  return most;
 }
 
 /// The name of the arm that a rung's scenario has for a candidate of `arm`.
@@ -76,7 +80,7 @@ void TuningChoice::bind(VerbOptions& options, const std::string& prefix) {
               {.check = refusal_of_arms});
   options.add("--budget", &budget, fmt::format("{}cells for each arm (default {})", prefix, kDefaultBudget),
               {.check = whole_number(2, 1'000'000)});
-  options.add("--metric", &metric, prefix + "metric to minimise (default: the main metric)",
+  options.add("--metric", &metric, prefix + "metric to minimise (default: the objective)",
               {.candidates = offer_metrics});
   options.add("--maximize", &maximize, prefix + "maximise the metric");
 }
@@ -92,9 +96,10 @@ Tuning read_tuning(const ScenarioChoice& scenario, const TuningChoice& choice,
                     fmt::format("got {}, which tuning takes; judging needs another", kTuningRoot));
   }
   tuning.ranges = tuning.scenario.tune;
-  tuning.metric = choice.metric;
-  if (tuning.metric.empty()) tuning.metric = main_metric(tuning.scenario);
-  if (choice.maximize) tuning.sign = -1;
+  const MainMetric main = main_choice(tuning.scenario);
+  tuning.metric = choice.metric.empty() ? main.name : choice.metric;
+  tuning.metric_from = choice.metric.empty() ? main.reason : "--metric";
+  if (choice.maximize || (tuning.metric == main.name && main.is_maximized)) tuning.sign = -1;
   const References references(tuning.scenario);
   for (const std::string& arm : chosen_arms(choice.arms, tuning.scenario)) {
     references.check_metric(arm, tuning.metric, "--metric");
@@ -122,6 +127,21 @@ Tuning read_tuning(const ScenarioChoice& scenario, const TuningChoice& choice,
   return tuning;
 }
 
+namespace {
+
+/// The overrides of an arm with a candidate's values.
+Json with_candidate(const Arm& arm, const Tuning& tuning, std::size_t candidate) {
+  Json own = Json::object();
+  for (const Override& change : arm.overrides) own[change.path] = change.value;
+  for (std::size_t i = 0; i < tuning.ranges.size(); ++i) {
+    own.erase(tuning.ranges[i].path);  // moves to the end, after overrides of the values above it
+    own[tuning.ranges[i].path] = tuning.candidates[candidate][i];
+  }
+  return own;
+}
+
+}  // namespace
+
 Scenario rung_scenario(const Tuning& tuning, const Rung& rung) {
   Json document = tuning.scenario.document;
   for (const char* part : {"tune", "claims", "figures", "profiles"}) document.erase(part);
@@ -133,18 +153,28 @@ Scenario rung_scenario(const Tuning& tuning, const Rung& rung) {
   document["seeds"]["root"] = kTuningRoot;
   document["seeds"]["count"] = rung.seeds;
   document["arms"] = Json::object();
+  // The candidates of an arm sweep the paths that the arm sweeps.
+  std::vector<SweepAxis> partial;
+  for (SweepAxis& axis : read_sweep(document.value("sweep", Json::object()))) {
+    if (axis.arms.is_null()) continue;
+    const std::string& path = axis.paths.front();
+    axis.arms = matching_arms(axis.arms, tuning.scenario.arms, join_path("sweep", path));
+    document["sweep"][path]["arms"] = Json::array();
+    partial.push_back(std::move(axis));
+  }
   for (const TunedArm& arm : tuning.arms) {
     const auto written = std::ranges::find(tuning.scenario.arm_overrides, arm.name, &Arm::name);
     for (const std::size_t candidate : arm.left) {
-      Json own = Json::object();
-      for (const Override& change : written->overrides) own[change.path] = change.value;
-      for (std::size_t i = 0; i < tuning.ranges.size(); ++i) {
-        own.erase(tuning.ranges[i].path);  // moves to the end, after overrides of the values above it
-        own[tuning.ranges[i].path] = tuning.candidates[candidate][i];
+      document["arms"][candidate_name(arm.name, candidate)] = with_candidate(*written, tuning, candidate);
+      for (const SweepAxis& axis : partial) {
+        if (std::find(axis.arms.begin(), axis.arms.end(), Json(arm.name)) != axis.arms.end())
+          document["sweep"][axis.paths.front()]["arms"].push_back(candidate_name(arm.name, candidate));
       }
-      document["arms"][candidate_name(arm.name, candidate)] = std::move(own);
     }
   }
+  for (const SweepAxis& axis : partial)
+    if (document["sweep"][axis.paths.front()]["arms"].empty()) document["sweep"].erase(axis.paths.front());
+  if (document.contains("sweep") && document["sweep"].empty()) document.erase("sweep");
   return expand_scenario(document, "", {});
 }
 
@@ -247,6 +277,34 @@ std::string tuning_notes(const Tuning& tuning) {
       tuning.sign > 0 ? "least" : "greatest", tuning.metric, fmt::join(arms, "; "));
 }
 
+/// The scenario with every arm at its best, and the note that says how its values were chosen.
+Json tuned_document(const Tuning& tuning, const std::filesystem::path& file) {
+  Json document = moved_to(file.parent_path(), tuning.scenario.document);
+  document["arms"] = Json::object();
+  for (const Arm& arm : tuning.scenario.arm_overrides) {
+    const auto tuned = std::ranges::find(tuning.arms, arm.name, &TunedArm::name);
+    Json own = Json::object();
+    for (const Override& change : arm.overrides) own[change.path] = change.value;
+    const bool is_chosen = tuned != tuning.arms.end() && has_choice(*tuned);
+    document["arms"][arm.name] =
+        is_chosen ? with_candidate(arm, tuning, tuned->left.front()) : std::move(own);
+  }
+  document["objective"] = {{"metric", tuning.metric}, {"direction", tuning.sign > 0 ? "min" : "max"}};
+  Json notes = document.value("notes", Json::array());
+  if (!notes.is_array()) notes = Json::array({std::move(notes)});
+  notes.push_back(tuning_notes(tuning));
+  document["notes"] = std::move(notes);
+  return document;
+}
+
+/// Throws UserError where the file cannot be written, or is the scenario itself.
+void check_tuned_file(const std::filesystem::path& file, const std::filesystem::path& scenario) {
+  check_written_file(file, "--write");
+  std::error_code unseen;
+  if (std::filesystem::equivalent(file, scenario, unseen))
+    throw UserError("--write", fmt::format("'{}' is the scenario itself; needs another file", file.string()));
+}
+
 /// The content of tune.json, which is also the answer of --json.
 Json tuning_answer(const Tuning& tuning) {
   Json ranges = Json::object(), arms = Json::object();
@@ -263,15 +321,11 @@ Json tuning_answer(const Tuning& tuning) {
                       {"cells", arm.cells.size()},
                       {"at_edge", std::move(edges)}};
   }
-  return {{"name", tuning.scenario.name},
-          {"directory", tuning.directory.string()},
-          {"root_seed", kTuningRoot},
-          {"metric", tuning.metric},
-          {"best", tuning.sign > 0 ? "least" : "greatest"},
-          {"ranges", std::move(ranges)},
-          {"arms", std::move(arms)},
-          {"notes", tuning_notes(tuning)},
-          {"trace", tuning.trace}};
+  return {{"name", tuning.scenario.name},      {"directory", tuning.directory.string()},
+          {"root_seed", kTuningRoot},          {"metric", tuning.metric},
+          {"metric_from", tuning.metric_from}, {"best", tuning.sign > 0 ? "least" : "greatest"},
+          {"ranges", std::move(ranges)},       {"arms", std::move(arms)},
+          {"notes", tuning_notes(tuning)},     {"trace", tuning.trace}};
 }
 
 /// The mean over sweep points and seeds of the metric, or of its logarithm where it is declared positive,
@@ -351,6 +405,7 @@ struct TuneOptions {
   ScenarioChoice scenario;
   TuningChoice choice;
   std::filesystem::path out;
+  std::filesystem::path write;  ///< empty for none
   int threads = 0;
   bool leases = false, json = false;
   std::vector<std::string> command_line;
@@ -358,6 +413,7 @@ struct TuneOptions {
   void bind(VerbOptions& options) {
     scenario.bind(options);
     choice.bind(options);
+    options.add("--write", &write, "file for the scenario with every arm at its best, ready to run");
     options.add("--out", &out, "run directory (default: runs/<name>[-<profile>]-tune)",
                 {.candidates = offer_files(Candidates::Files::folders)});
     bind_threads(options, threads, kCellThreads);
@@ -369,7 +425,10 @@ struct TuneOptions {
 
 int tune_scenario(const TuneOptions& options) {
   exit_when_interrupted();
+  if (!options.write.empty()) check_tuned_file(options.write, options.scenario.file);
   Tuning tuning = read_tuning(options.scenario, options.choice, options.out);
+  const std::string note = options.choice.metric.empty() ? main_metric_note(tuning.scenario) : "";
+  if (!note.empty()) std::cerr << fmt::format("moelab: note: {}\n", note);
   const std::filesystem::path& directory = tuning.directory;
   SessionOptions session;
   session.directory = directory;
@@ -387,7 +446,12 @@ int tune_scenario(const TuneOptions& options) {
     count_cells(rung, tuning);
     climb(load_results(directory, rung, outcome.plan).table, place, tuning);
   }
-  const Json answer = tuning_answer(tuning);
+  Json answer = tuning_answer(tuning);
+  if (!options.write.empty()) {
+    const Json tuned = tuned_document(tuning, options.write);
+    replace_file(options.write, json_text(tuned) + "\n");
+    answer["written"] = options.write.string();
+  }
   update_file(directory / "tune.json", json_text(answer) + "\n");
   const bool have_choices = print_tuning_notes(tuning);
   const int status = failed > 0 || !have_choices ? 1 : 0;
@@ -401,8 +465,12 @@ int tune_scenario(const TuneOptions& options) {
     std::cout << fmt::format("{}: {} ({}{} cells)\n", arm.name, tuned_text(tuning, arm), mean,
                              arm.cells.size());
   }
-  std::cout << fmt::format("\nfor the notes:\n{}\n\nevery candidate in {}\n", tuning_notes(tuning),
-                           (directory / "tune.json").string());
+  const std::string file = shell_word(options.write.string());
+  std::cout << (options.write.empty()
+                    ? fmt::format("\nfor the notes (--write FILE writes them and the values):\n{}\n",
+                                  tuning_notes(tuning))
+                    : fmt::format("\nevery arm at its best: {}\nrun it with: moelab run {}\n", file, file))
+            << fmt::format("\nevery candidate in {}\n", (directory / "tune.json").string());
   return status;
 }
 

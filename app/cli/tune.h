@@ -35,7 +35,8 @@ struct Tuning {
   Scenario scenario;
   std::filesystem::path directory;
   std::string metric;
-  double sign = 1;  ///< multiplies the metric, so that the least score is the best: −1 with --maximize
+  std::string metric_from;  ///< why this one: MainMetric::reason, or "--metric"
+  double sign = 1;          ///< multiplies the metric, so that the least score is the best: −1 to maximise
   std::vector<TuneRange> ranges;
   std::vector<std::vector<Json>> candidates;
   std::vector<Rung> rungs;

@@ -51,6 +51,8 @@ struct OptionRules {
   Completer candidates = nullptr;
   /// An empty text has a meaning. Other options refuse it, since the program cannot tell it from no option.
   bool takes_empty = false;
+  /// One name introduces several values. The verb has no values that their place identifies.
+  bool takes_several = false;
 };
 
 struct Option {

@@ -81,6 +81,7 @@ Json to_json(const ClaimResult& result) {
     json["right_interval"] = interval_json(point.right);
     json["estimate"] = mean_json(point.difference);
     json["interval"] = interval_json(point.difference);
+    json["level"] = point.level;
     json["scale"] = point.logarithmic ? "log ratio" : "difference";
     json["pairs"] = point.pairs;
     if (point.is_sequential) {
@@ -90,6 +91,8 @@ Json to_json(const ClaimResult& result) {
       json["test"] = point.signs ? "sign" : "paired t";
     }
     if (point.signs) json["signs"] = signs_json(*point.signs);
+    if (point.lost_left + point.lost_right > 0)
+      json["lost"] = {{"left", point.lost_left}, {"right", point.lost_right}};
     json["p"] =
         point.p_values ? Json(std::min(point.p_values->supporting, point.p_values->opposing)) : Json();
     json["verdict"] = to_string(point.verdict);
@@ -100,6 +103,8 @@ Json to_json(const ClaimResult& result) {
   Json json = {{"id", result.id},
                {"verdict", to_string(result.verdict)},
                {"origin", to_string(result.origin)},
+               {"reading", to_string(result.reading)},
+               {"regime", result.regime.empty() ? Json() : Json(result.regime)},
                {"source", result.source},
                {"reported", reported_json(result)},
                {"text", result.text},
@@ -109,7 +114,11 @@ Json to_json(const ClaimResult& result) {
                {"seeds_to_decide", optional_json(result.seeds_to_decide)},
                {"points", std::move(points)}};
   if (result.matched != Matched::steps) json["matched"] = to_string(result.matched);
-  if (result.is_tuned) json["tuned"] = true;
+  if (result.is_tuned) {
+    json["tuned"] = true;
+    json["tuned_by"] = result.tuned_by;
+  }
+  if (!result.quote.empty()) json["quote"] = result.quote;
   return json;
 }
 
@@ -120,6 +129,7 @@ std::string difference_text(const ClaimPoint& point) {
       fmt::format("{} {:.3g}", point.logarithmic ? "ratio" : "difference", shown(point.difference->mean));
   if (const std::optional<Interval>& interval = point.difference->interval)
     text += fmt::format(" [{:.3g}, {:.3g}]", shown(interval->low), shown(interval->high));
+  if (point.level > kLevel) text += fmt::format(" ({:.4g} % interval)", 100 * point.level);
   return text;
 }
 
@@ -160,7 +170,9 @@ std::string right_text(const ClaimPoint& point) {
 }
 
 std::string statement_text(const ClaimResult& claim) {
-  const std::string shape = shape_statement(claim);
+  std::string shape = shape_statement(claim);
+  if (!claim.regime.empty()) shape += (shape.empty() ? "in the regime " : "; in the regime ") + claim.regime;
+  if (claim.reading == Reading::other) shape += shape.empty() ? "another reading" : "; another reading";
   if (!is_sequential(claim)) return shape;
   return shape + (shape.empty() ? "" : "; ") + "by confidence sequences, with seeds added while it was open";
 }
@@ -178,7 +190,10 @@ std::string reported_text(const Json& reported) {
 std::vector<ClaimResult> claim_results(const RunResults& results) {
   std::optional<int> fixed_seeds;
   if (results.head.decided) fixed_seeds = results.head.decided->fixed_seeds;
-  return evaluate_claims(claims_of(results), results.table, is_declared_positive, fixed_seeds);
+  const auto is_positive = [&](const std::string& metric) {
+    return is_declared_positive(metric) || results.table.own_positive.contains(metric);
+  };
+  return evaluate_claims(claims_of(results), results.table, is_positive, fixed_seeds, is_larger_better);
 }
 
 std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory) {
@@ -195,6 +210,28 @@ std::vector<ClaimResult> judge_claims(const RunResults& results, const std::file
     update_file(file, text);
   }
   return claims;
+}
+
+std::string claims_count_text(const std::vector<ClaimResult>& claims) {
+  std::string text;
+  for (const Verdict verdict :
+       {Verdict::reproduced, Verdict::refuted, Verdict::equivalent, Verdict::inconclusive}) {
+    const auto count = std::ranges::count(claims, verdict, &ClaimResult::verdict);
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(verdict));
+  }
+  // The claims that more seeds would decide, and the fewest further seeds that decide one.
+  int decidable = 0, fewest = 0;
+  for (const ClaimResult& claim : claims) {
+    if (claim.verdict != Verdict::inconclusive || !claim.seeds_to_decide || claim.points.empty()) continue;
+    const int pairs = std::ranges::max(claim.points, {}, &ClaimPoint::pairs).pairs;
+    const int further = *claim.seeds_to_decide - pairs;
+    if (further <= 0) continue;
+    if (decidable++ == 0 || further < fewest) fewest = further;
+  }
+  if (decidable > 0)
+    text += fmt::format(" ({} would be decided by {}{} more seed{})", decidable,
+                        decidable > 1 ? "at least " : "", fewest, fewest == 1 ? "" : "s");
+  return text;
 }
 
 std::string claims_text(const std::vector<ClaimResult>& claims) {
@@ -218,7 +255,7 @@ std::string claims_text(const std::vector<ClaimResult>& claims) {
                           point.note.empty() ? "" : " (" + point.note + ")");
     }
   }
-  return text;
+  return text + "\n" + claims_count_text(claims) + "\n";
 }
 
 namespace {
@@ -356,15 +393,19 @@ std::string open_text(const ClaimResult& claim) {
 std::string claims_so_far(const RunResults& results) {
   std::map<std::string, int> decided;
   std::string open;
-  std::size_t count = 0;
+  std::size_t count = 0, without_pairs = 0;
   for (const ClaimResult& claim : claim_results(results)) {
+    const ClaimPoint* const told = told_point(claim);
     if (claim.verdict != Verdict::inconclusive) {
       ++decided[to_string(claim.verdict)];
+    } else if (told && told->pairs == 0) {
+      ++without_pairs;
     } else if (++count <= kMostClaims) {
       open += open_text(claim);
     }
   }
   if (count > kMostClaims) open += fmt::format("  and {} more\n", count - kMostClaims);
+  if (without_pairs > 0) open += fmt::format("  {} without a pair so far\n", without_pairs);
   return (decided.empty() ? "" : "claims so far: " + counts_text(decided) + "\n") + open;
 }
 
@@ -435,7 +476,9 @@ class Places {
  public:
   explicit Places(const Scenario& scenario) {
     for (const Cell& cell : scenario.cells) {
-      if (cell.seed == 0) places_.emplace(std::pair(cell.arm, point_key(cell.point)), places_.size());
+      if (cell.seed != 0) continue;
+      places_.emplace(std::pair(cell.arm, point_key(cell.point)), places_.size());
+      paths_.emplace(cell.arm, cell.point);
     }
   }
 
@@ -453,13 +496,18 @@ class Places {
     std::vector<std::size_t> found;
     if (side.is_constant()) return found;
     for (const std::string& arm : {side.arm, side.relative_to, side.distance_from}) {
-      const auto place = places_.find(std::pair(arm, point_key(point)));
+      if (arm.empty()) continue;
+      SweepPoint own = point;
+      std::erase_if(own,
+                    [&](const auto& coordinate) { return !coordinate_of(paths_.at(arm), coordinate.first); });
+      const auto place = places_.find(std::pair(arm, point_key(own)));
       if (place != places_.end()) found.push_back(place->second);
     }
     return found;
   }
 
   std::map<std::pair<std::string, std::string>, std::size_t> places_;
+  std::map<std::string, SweepPoint> paths_;  ///< a point of each arm, which has the paths that the arm sweeps
 };
 
 bool is_open(const ClaimPoint& point, char op) {

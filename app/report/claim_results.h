@@ -27,12 +27,14 @@ std::vector<ClaimResult> judge_claims(const RunResults& results, const std::file
 
 /// Returns a claim's result as JSON:
 ///
-///   {id, verdict, origin, source, reported, text, statement, shape, p, seeds_to_decide,
-///    points: [{at, left, left_interval, right, right_interval, estimate, interval,
+///   {id, verdict, origin, reading, regime, source, reported, text, statement, shape, p, seeds_to_decide,
+///    points: [{at, left, left_interval, right, right_interval, estimate, interval, level,
 ///              scale: "log ratio" | "difference", pairs, test: "paired t" | "sign", p, verdict,
 ///              seeds_to_decide, note}]}
 ///
-/// A claim also has `matched`, unless it is steps, and `tuned`, if it is set.
+/// `interval` is the one that the point's verdict used, and `level` is its level. A claim also has `matched`,
+/// unless it is steps; `tuned`, if it is set; and `quote`, if it has one. A point has `lost` if diverged
+/// cells lost pairs.
 ///
 /// Additional fields of a point:
 /// - `at` has the coordinates on which the sides agree. If they differ, `left_at` and `right_at` are added.
@@ -71,6 +73,15 @@ std::string reported_text(const Json& reported);
 /// - their difference or ratio with its interval;
 /// - the number that the paper reports.
 std::string claims_text(const std::vector<ClaimResult>& claims);
+
+/// Explains in plain sentences how the verdict on a claim came about: what was compared, on which pairs and
+/// scale, the interval and the rule at each point, and how the points combine. Readers need to know the
+/// t-test, and nothing of moelab.
+std::string explanation(const ClaimResult& claim);
+
+/// Returns "3 reproduced, 2 refuted, 4 inconclusive (1 would be decided by 8 more seeds)", the last line of
+/// claims_text().
+std::string claims_count_text(const std::vector<ClaimResult>& claims);
 
 /// Returns the plan's claims, followed by the claims of each imported arm.
 ///

@@ -145,14 +145,15 @@ ReportedClaim reported_claim(const Claim& claim, const ClaimResult& result, cons
 /// Counts cells by state: "100 cells: 98 done, 2 diverged".
 std::string state_text(const ResultTable& table) {
   std::map<std::string, int> counts;
-  for (const ResultRow& row : table.rows) ++counts[row.state];
-  return fmt::format("{} cells: {}", table.rows.size(), counts_text(counts));
+  for (const ResultRow& row : table.rows)
+    if (!row.is_copy) ++counts[row.state];
+  return fmt::format("{} cells: {}", table.cell_count(), counts_text(counts));
 }
 
 Table unfinished_cells(const ResultTable& table) {
   Table cells = {{"cell", "arm", "seed", "at", "state"}};
   for (const ResultRow& row : table.rows) {
-    if (row.state == "done" || row.state == "missing") continue;
+    if (row.is_copy || row.state == "done" || row.state == "missing") continue;
     cells.rows.push_back(
         {row.cell, row.arm, std::to_string(row.seed), point_json(row.point).dump(), row.state});
   }
@@ -174,13 +175,33 @@ std::string command_of(const Json& provenance) {
   return command.empty() ? "" : "moelab" + command;
 }
 
+std::string run_name(const PlanHead& plan) {
+  return plan.profile.empty() ? plan.name : plan.name + " (" + plan.profile + ")";
+}
+
+/// Returns prefixes of the cell ids of each arm and sweep point, as `reproduce` accepts them.
+Json cells_json(const ResultTable& table) {
+  constexpr std::size_t kIdLetters = 8;
+  Json groups = Json::array();
+  for (const ResultRow& row : table.rows) {
+    const std::string at = point_text(row.point);
+    const bool is_new =
+        groups.empty() || !is_text(groups.back().at("arm"), row.arm) || !is_text(groups.back().at("at"), at);
+    if (is_new) groups.push_back({{"arm", row.arm}, {"at", at}, {"cells", ""}});
+    std::string& ids = groups.back()["cells"].get_ref<std::string&>();
+    ids +=
+        (is_new ? "" : " ") + row.cell.substr(0, kIdLetters) + (row.state == "done" ? "" : ":" + row.state);
+  }
+  return groups;
+}
+
 ReportedRun reported_run(const RunAddress& address) {
   const std::filesystem::path& directory = address.directory();
   const RunResults results = load_results(address);
   print_notes(results);
   const PlanHead& plan = results.head;
   ReportedRun run;
-  run.name = plan.profile.empty() ? plan.name : plan.name + " (" + plan.profile + ")";
+  run.name = run_name(plan);
   run.title = plan.title;
   run.source = plan.source;
   run.state = state_text(results.table);
@@ -260,6 +281,45 @@ Report make_report(const std::vector<RunAddress>& runs, const std::filesystem::p
   report.title = report.runs.size() > 1 ? fmt::format("{} runs of moelab", report.runs.size())
                                         : (first.title.empty() ? first.name : first.title);
   return report;
+}
+
+LedgerRun ledger_run(const RunAddress& address) {
+  const RunResults results = load_results(address);
+  print_notes(results);
+  const PlanHead& plan = results.head;
+  std::map<std::string, int> states;
+  for (const ResultRow& row : results.table.rows) ++states[row.state];
+  Json builds = Json::array(), judged = Json::array();
+  for (const auto& [name, count] : results.builds) builds.push_back({{"name", name}, {"cells", count}});
+  const std::vector<Claim> claims = claims_of(results);
+  for (const ClaimResult& result : claim_results(results)) {
+    Json claim = to_json(result);
+    for (const auto& [arm, metric] : sides_of(claims[judged.size()]))
+      claim["compares"].push_back({{"arm", arm}, {"metric", metric}});
+    judged.push_back(std::move(claim));
+  }
+  const Json provenance = provenance_of(results, address.directory());
+  const auto share_of = [&](double seconds) {
+    return results.told_seconds > 0 ? Json(seconds / results.told_seconds) : Json();
+  };
+  LedgerRun run;
+  run.entry = {{"run", run_name(plan)},
+               {"title", plan.title},
+               {"source", plan.source},
+               {"notes", plan.notes},
+               {"states", states},
+               {"command", provenance.is_object() ? command_of(provenance) : ""},
+               {"seconds", results.seconds},
+               {"training_share", share_of(results.spent.training)},
+               {"measuring_share", share_of(results.spent.measuring)},
+               {"builds", std::move(builds)},
+               {"figure", nullptr},
+               {"claims", std::move(judged)},
+               {"cells", cells_json(results.table)}};
+  for (const FigureOptions& figure : plan.figures)
+    run.figures.push_back(address.directory() / results.outputs / "figures" /
+                          (common_of(figure).id + ".svg"));
+  return run;
 }
 
 void add_figures(const RunResults& results, const std::filesystem::path& directory, ReportedRun& run) {

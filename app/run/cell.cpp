@@ -150,6 +150,7 @@ class CellRun {
         result.message = fmt::format("not finite after {} steps", outcome.step);
         return result;
       }
+      measure_last(outcome.step, result.trace);
       is_last = phase_ + 1 >= phases();
       if (phase_ < cell_.experiment.phases.size()) {
         complete(result.trace);
@@ -237,6 +238,13 @@ class CellRun {
     if (train.until && !result.trace.empty())
       result.trace.back().metrics["until_reached"] = is_reached ? 1 : 0;
     return outcome;
+  }
+
+  /// Adds the metrics that are measured at the last record of a phase alone.
+  void measure_last(std::int64_t step, std::vector<TraceEntry>& trace) {
+    const Timed timed(spent_.measuring);
+    for (Evaluation<Real>& evaluation : evaluations_)
+      evaluation.measure_last(moment(step), trace.back().metrics);
   }
 
   /// Adds metrics that need the last record to all records.

@@ -84,7 +84,8 @@ std::vector<SavedRouting> saved_routings(const NamedRun& run) {
   std::vector<SavedRouting> routings;
   for (const ResultRow& row : run.results.table.rows) {
     const auto saved = run.results.arrays.find(row.cell);
-    if (row.state != "done" || saved == run.results.arrays.end() || !saved->second.contains(kInputs))
+    if (row.is_copy || row.state != "done" || saved == run.results.arrays.end() ||
+        !saved->second.contains(kInputs))
       continue;
     for (const auto& [name, checksum] : saved->second) {
       if (!name.starts_with(kProbabilities)) continue;
@@ -142,10 +143,11 @@ std::vector<RoutingAgreement> routing_agreements(const std::vector<NamedRun>& ru
 
 namespace {
 
-/// Whether the selected groups check every prediction.
+/// Whether the selected groups check every prediction at every record.
 bool predicts(const CellOptions& cell) {
-  return std::any_of(cell.metrics.begin(), cell.metrics.end(),
-                     [](const MetricOptions& group) { return group.chosen() == "task"; });
+  return std::any_of(cell.metrics.begin(), cell.metrics.end(), [](const MetricOptions& group) {
+    return group.chosen() == "task" && group.records == MetricOptions::Records::every;
+  });
 }
 
 }  // namespace
@@ -161,9 +163,10 @@ Measurement<Real>::Measurement(const CellOptions& cell, const DataOptions& data,
   const MeterSetting<Real> of_model{cell.experiment, problem, data_, cell.seeds, subject_};
   for (const MetricOptions& group : cell.metrics) {
     const MetricGroup& entry = group.entry();
-    if (entry.make_row_meter) row_meters_.push_back(entry.make_row_meter(group.options(), of_rows));
+    Meters& meters = group.records == MetricOptions::Records::every ? every_ : last_;
+    if (entry.make_row_meter) meters.of_rows.push_back(entry.make_row_meter(group.options(), of_rows));
     if (const auto make = entry.make_model_meter.template of<Real>())
-      model_meters_.push_back(make(group.options(), of_model));
+      meters.of_model.push_back(make(group.options(), of_model));
   }
   keeps_steps_ = train != nullptr && cell.saved.contains("routing_steps");
 }
@@ -172,12 +175,30 @@ template <class Real>
 MeasuredValues Measurement<Real>::measure(const Moment<Real>& moment) {
   not_finite_.clear();
   try {
-    MeasuredValues values = measure_finite(moment);
+    check_finite<Real>(moment.model.parameters, "parameters");
+    data_.check_inputs();
+    TestPass<Real> pass(moment, data_);
+    const TestMoment<Real> on_test{moment, pass};
+    // A model's result must not depend on the selection of metric groups.
+    if (!predicts(cell_)) check_predictions(on_test);
+    MeasuredValues values = measure_by(every_, on_test, keeps_steps_);
     measured_.insert(moment.step);
     return values;
   } catch (const NotFinite& found) {
     not_finite_ = found.what();
-    for (const std::unique_ptr<RowMeter>& meter : row_meters_) meter->forget();
+    for (const std::unique_ptr<RowMeter>& meter : every_.of_rows) meter->forget();
+    return {};
+  }
+}
+
+template <class Real>
+MeasuredValues Measurement<Real>::measure_last(const Moment<Real>& moment) {
+  if (!not_finite_.empty() || (last_.of_rows.empty() && last_.of_model.empty())) return {};
+  try {
+    TestPass<Real> pass(moment, data_);
+    return measure_by(last_, {moment, pass}, false);
+  } catch (const NotFinite& found) {
+    not_finite_ = found.what();
     return {};
   }
 }
@@ -188,7 +209,7 @@ MeasuredValues Measurement<Real>::complete(std::int64_t step) {
   if (!not_finite_.empty() || !measured_.contains(step)) return values;
   for (int layer = 0; layer < layers_; ++layer) {
     MetricValues of_layer;
-    for (const std::unique_ptr<RowMeter>& meter : row_meters_) meter->complete(step, layer, of_layer);
+    for (const std::unique_ptr<RowMeter>& meter : every_.of_rows) meter->complete(step, layer, of_layer);
     add_layer(layer, of_layer, values);
   }
   return values;
@@ -205,14 +226,9 @@ void Measurement<Real>::add_layer(int layer, const MetricValues& of_layer, Measu
 }
 
 template <class Real>
-MeasuredValues Measurement<Real>::measure_finite(const Moment<Real>& moment) {
-  check_finite<Real>(moment.model.parameters, "parameters");
-  data_.check_inputs();
-  const Network<Real>& network = *moment.model.network;
-  TestPass<Real> pass(moment, data_);
-  const TestMoment<Real> on_test{moment, pass};
-  // A model's result must not depend on the selection of metric groups.
-  if (!predicts(cell_)) check_predictions(on_test);
+MeasuredValues Measurement<Real>::measure_by(const Meters& meters, const TestMoment<Real>& on_test,
+                                             bool keeps_steps) {
+  const Network<Real>& network = *on_test.model.network;
   MeasuredValues values;
   std::unique_ptr<ModelRows<Real>> before, here;
   layers_ = network.has_router() ? network.layers() : 0;
@@ -221,20 +237,20 @@ MeasuredValues Measurement<Real>::measure_finite(const Moment<Real>& moment) {
     here =
         std::make_unique<ModelRows<Real>>(on_test, data_, cell_.seeds, router_columns_, layer, before.get());
     LayerMetrics of_layer;
-    for (const std::unique_ptr<RowMeter>& meter : row_meters_) meter->measure(*here, of_layer);
+    for (const std::unique_ptr<RowMeter>& meter : meters.of_rows) meter->measure(*here, of_layer);
     for (const auto& [name, of_rows] : of_layer.of_rows) {
       if (!of_rows.empty())
         of_layer.values[name] =
             std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / static_cast<double>(of_rows.size());
     }
-    for (const std::unique_ptr<ModelMeter<Real>>& meter : model_meters_)
+    for (const std::unique_ptr<ModelMeter<Real>>& meter : meters.of_model)
       meter->measure_layer(on_test, layer, of_layer.values);
     add_layer(layer, of_layer.values, values);
-    if (keeps_steps_) keep_step(moment, *here);
+    if (keeps_steps) keep_step(on_test, *here);
   }
   MetricValues of_model;
-  for (const std::unique_ptr<RowMeter>& meter : row_meters_) meter->measure_stack(layers_, of_model);
-  for (const std::unique_ptr<ModelMeter<Real>>& meter : model_meters_) meter->measure(on_test, of_model);
+  for (const std::unique_ptr<RowMeter>& meter : meters.of_rows) meter->measure_stack(layers_, of_model);
+  for (const std::unique_ptr<ModelMeter<Real>>& meter : meters.of_model) meter->measure(on_test, of_model);
   for (const auto& [name, value] : of_model) {
     if (std::isfinite(value)) values[MetricKey{.metric = name}] = value;
   }

@@ -63,7 +63,11 @@ class Measurement {
   /// Returns every metric of the selected groups that applies to the model. If parameters, inputs,
   /// predictions or losses are not finite, it returns no metrics, for any selection
   /// (analysis/metrics/measured_data.h). A metric that is not finite for another reason is left out alone.
+  /// Groups with "records": "last" have no metrics here.
   MeasuredValues measure(const Moment<Real>& moment);
+  /// Returns the metrics of groups with "records": "last", at the step of the last measure(). Empty if that
+  /// step was not finite.
+  MeasuredValues measure_last(const Moment<Real>& moment);
   /// Returns the metrics of a step that need the whole training. Call it after the last step. It is empty for
   /// a step that was not finite, and for all steps if the last step was not finite.
   MeasuredValues complete(std::int64_t step);
@@ -76,8 +80,13 @@ class Measurement {
   std::vector<SavedArray> take_arrays(const Moment<Real>& moment);
 
  private:
-  /// Like measure(), but throws NotFinite.
-  MeasuredValues measure_finite(const Moment<Real>& moment);
+  /// The meters of the groups that are measured at the same records.
+  struct Meters {
+    std::vector<std::unique_ptr<RowMeter>> of_rows;
+    std::vector<std::unique_ptr<ModelMeter<Real>>> of_model;
+  };
+  /// Throws NotFinite.
+  MeasuredValues measure_by(const Meters& meters, const TestMoment<Real>& on_test, bool keeps_steps);
   /// Throws NotFinite if an output or a loss is not finite. It checks the training samples under the training
   /// gating. It checks the test set under the gatings `soft` and `top1` and the evaluation gating.
   void check_predictions(const TestMoment<Real>& moment) const;
@@ -90,8 +99,7 @@ class Measurement {
   const Dataset none_;
   MeasuredData<Real> data_;
   MetricSubject subject_;
-  std::vector<std::unique_ptr<RowMeter>> row_meters_;
-  std::vector<std::unique_ptr<ModelMeter<Real>>> model_meters_;
+  Meters every_, last_;
   int router_columns_;  ///< number of columns of the router's input
   std::string not_finite_;
   std::set<std::int64_t> measured_;  ///< measured steps
@@ -146,6 +154,10 @@ class Evaluation {
 
   /// Adds the metrics at this moment, by the texts of their keys (see Measurement).
   void measure(const Moment<Real>& moment, MetricValues& values);
+  /// Adds the metrics of the last record alone.
+  void measure_last(const Moment<Real>& moment, MetricValues& values) {
+    add(measurement_->measure_last(moment), values);
+  }
   /// Adds to each record the metrics that need the whole training. Call it after the last record.
   void complete(std::vector<TraceEntry>& trace);
   /// What was not finite in the last measure(). Empty if everything was finite.

@@ -75,6 +75,7 @@ RunResults results_of(Plan plan, Records records) {
     row.metrics = std::move(record.metrics);
     row.trace = std::move(record.trace);
   }
+  repeat_unswept(results.table);
   return results;
 }
 
@@ -131,15 +132,17 @@ std::string slope_text(const RateEstimate& estimate) {
   return text;
 }
 
+/// Returns "as n^-1/2", "may be n^-1/2, n^-1/4", or "as no stated rate".
 std::string statements_text(const RateEstimate& estimate) {
-  std::string compatible, open;
+  std::string compatible;
+  std::vector<std::string> open;
   for (const RateStatement& statement : rate_statements()) {
     const RateVerdict verdict = judge_rate(estimate, statement.range);
-    if (verdict == RateVerdict::compatible) compatible = "= " + statement.name;
-    if (verdict == RateVerdict::inconclusive) open += (open.empty() ? "? " : " ? ") + statement.name;
+    if (verdict == RateVerdict::compatible) compatible = "as " + statement.name;
+    if (verdict == RateVerdict::inconclusive) open.push_back(statement.name);
   }
   if (!compatible.empty()) return compatible;
-  return open.empty() ? "none" : open;
+  return open.empty() ? "as no stated rate" : fmt::format("may be {}", fmt::join(open, ", "));
 }
 
 /// Returns "n^-1/2", or "not told apart (n^-1/4, 1/log^τ n; at 4e+09 samples)".
@@ -178,9 +181,10 @@ std::string cell_text(const RateEntry& entry, const ResultTable& table,
                       const NamedValues<std::string>& reported) {
   const LawComparison laws = compare_laws(rate_data(table, entry.query));
   const FitCounts counts = count_fits(entry.query, table);
-  std::string text = fmt::format("{} {}; law: {}", slope_text(entry.estimate),
+  std::string text = fmt::format("{}, {}; law: {}", slope_text(entry.estimate),
                                  statements_text(entry.estimate), law_text(laws));
-  if (const auto& median = entry.estimate.median_slope) text += fmt::format("; of medians {:.2f}", *median);
+  if (const auto& median = entry.estimate.median_slope)
+    text += fmt::format("; slope of the medians {:.2f}", *median);
   if (counts.not_converged > 0)
     text += fmt::format("; {} of {} fits not converged", counts.not_converged, counts.fits);
   if (entry.estimate.left_out > 0) text += fmt::format("; {} left out", entry.estimate.left_out);
@@ -195,7 +199,9 @@ std::string caption_text(const RateOptions& figure) {
   if (!figure.window.empty())
     text += fmt::format(", n from {} to {}", CrossingSearch::value(figure.window[0]).dump(),
                         CrossingSearch::value(figure.window[1]).dump());
-  return text + "), = rate or ? rates not excluded, law by held-out sizes, slope of the medians (the source)";
+  return text +
+         "), the stated rate that it has or may have, law by held-out sizes, slope of the medians (the "
+         "source)";
 }
 
 std::vector<RateOptions> rate_figures(const RunResults& results) {
@@ -390,18 +396,11 @@ Json interval_json(const std::optional<MeanEstimate>& estimate) {
   return estimate ? interval_json(estimate->interval) : Json();
 }
 
-std::string main_metric(const PlanHead& plan) {
-  if (!plan.figures.empty()) {
-    for (const std::string& metric : metrics_of(plan.figures.front()))
-      if (find_metric(metric)) return metric;
-  }
-  return task_loss_kind(plan.task).needs_classes ? "test_loss_eval" : "test_nmse_top1";
-}
-
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric) {
   std::vector<SummaryEntry> entries;
   std::vector<std::vector<Interval>> observations;
-  const bool positive = is_declared_positive(metric), is_median = may_be_censored(metric);
+  const bool positive = is_declared_positive(metric) || table.own_positive.contains(metric),
+             is_median = may_be_censored(metric);
   for (const ResultRow& row : table.rows) {
     // Rows of an arm at a point are adjacent.
     if (entries.empty() || entries.back().arm != row.arm || entries.back().point != row.point) {
@@ -459,6 +458,23 @@ std::string entry_text(const SummaryEntry& entry) {
   }
   if (entry.estimate && entry.estimate->count < entry.planned)
     text += fmt::format(" ({} of {})", entry.estimate->count, entry.planned);
+  return text;
+}
+
+std::string rounded_entry_text(const SummaryEntry& entry) {
+  const std::optional<MeanEstimate>& estimate = entry.estimate;
+  if (entry.median || !estimate || !estimate->interval || excludes_nothing(*estimate->interval))
+    return entry_text(entry);
+  const double half = (estimate->interval->high - estimate->interval->low) / 2;
+  if (!std::isfinite(half) || half <= kNoWidth * std::abs(estimate->mean)) return entry_text(entry);
+  // Two digits of the half width.
+  const int decimals = std::clamp(1 - static_cast<int>(std::floor(std::log10(half))), 0, 12);
+  std::string text = fmt::format("{:.{}f}", estimate->mean, decimals);
+  text += entry.statistic == Statistic::geometric_mean
+              ? fmt::format(" [{:.{}f}, {:.{}f}]", estimate->interval->low, decimals,
+                            estimate->interval->high, decimals)
+              : fmt::format(" ± {:.{}f}", half, decimals);
+  if (estimate->count < entry.planned) text += fmt::format(" ({} of {})", estimate->count, entry.planned);
   return text;
 }
 

@@ -22,11 +22,13 @@ struct RunResults {
   std::string id = {};  ///< of the plan
   PlanHead head = {};
   std::vector<std::string> metrics = {};  ///< that the plan names
-  std::map<std::string, int> builds;    ///< number of planned cells that each build recorded, by build_name()
-  double seconds = 0;                   ///< sum over the recorded planned cells; 0 if times are left out
-  double told_seconds = 0;              ///< sum over the cells whose records have TimeSpent
-  TimeSpent spent = {};                 ///< sum over the same cells
-  ResultTable table;                    ///< every planned cell; `missing` if it has no record
+  std::map<std::string, int> builds;  ///< number of planned cells that each build recorded, by build_name()
+  double seconds = 0;                 ///< sum over the recorded planned cells; 0 if times are left out
+  double told_seconds = 0;            ///< sum over the cells whose records have TimeSpent
+  TimeSpent spent = {};               ///< sum over the same cells
+  /// Every planned cell; `missing` if it has no record. The cells of arms that do not sweep a path stand at
+  /// every value of it.
+  ResultTable table;
   std::filesystem::path outputs = {};   ///< folder of claims and figures, relative to the run directory
   std::vector<std::string> notes = {};  ///< notes on the plan that was read
   /// Checksums of the bytes of the planned cells' saved arrays, by cell and array name.
@@ -97,10 +99,6 @@ Json interval_json(const std::optional<Interval>& interval);
 /// The interval of an estimate.
 Json interval_json(const std::optional<MeanEstimate>& estimate);
 
-/// Returns the metric that the plan's first figure shows: y, or the value of a heat map. If this figure shows
-/// no metric, returns test_nmse_top1, or test_loss_eval for a model trained on classes.
-std::string main_metric(const PlanHead& plan);
-
 /// Returns one entry per arm and sweep point, in the order of the plan. The estimate is seed_estimate, as in
 /// figures, or the median.
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric);
@@ -116,6 +114,10 @@ std::string geometric_estimate_text(const MeanEstimate& estimate);
 /// 300] (1 of 7 censored)" or "above 300 (7 of 10 censored)". If some cells lack the metric, "(3 of 5)"
 /// follows.
 std::string entry_text(const SummaryEntry& entry);
+
+/// Returns the text of an entry with a mean rounded as its interval is: "0.91 ± 0.53", "0.410 [0.383,
+/// 0.442]".
+std::string rounded_entry_text(const SummaryEntry& entry);
 
 /// Returns {"count", "mean", "interval", "statistic"}. A median has a null mean and the additional fields
 /// "median" and "censored". If the median is only known to be above a value, "above" replaces "median". An

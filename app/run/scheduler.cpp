@@ -89,18 +89,46 @@ std::string cleared(std::size_t lines_below) {
   return lines_below == 0 ? "\r\x1b[K" : fmt::format("\r\x1b[{}A\x1b[J", lines_below);
 }
 
-/// Cuts a line to the terminal's width, because a wrapped line cannot be overwritten. It keeps characters
-/// whole.
-std::string cut_line(const std::string& line) {
-  std::size_t left = terminal_width() - 1, end = 0;
-  for (; end < line.size(); ++end) {
-    const bool begins = (static_cast<unsigned char>(line[end]) & 0xC0u) != 0x80u;
-    if (begins && left-- == 0) break;
+/// The end of the first `count` characters of a text.
+std::size_t end_of(const std::string& text, std::size_t count) {
+  std::size_t end = 0;
+  for (; end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xC0u) != 0x80u;
+    if (begins && count-- == 0) break;
   }
-  return line.substr(0, end);
+  return end;
+}
+
+/// The bar before the progress line, in colour unless the user has set NO_COLOR (no-color.org). Empty on a
+/// terminal that has no place for it.
+std::string live_bar(const BatchProgress& progress, int already, std::size_t length_of_line) {
+  constexpr std::size_t kMostWidth = 30, kLeastWidth = 8;
+  const std::size_t terminal = terminal_width();
+  if (terminal < length_of_line + kLeastWidth + 3) return "";
+  const double total = already + progress.total;
+  const double share = total > 0 ? (already + progress.finished + progress.partial) / total : 1;
+  const std::string bar = progress_bar(share, std::min(kMostWidth, terminal - length_of_line - 3));
+  const char* const no_color = std::getenv("NO_COLOR");
+  return (no_color && *no_color != '\0' ? bar : "\x1b[32m" + bar + "\x1b[0m") + "  ";
 }
 
 }  // namespace
+
+std::string progress_bar(double share, std::size_t width) {
+  const auto full = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(width));
+  std::string bar;
+  for (std::size_t i = 0; i < width; ++i) bar += i < full ? "━" : "╌";
+  return bar;
+}
+
+std::string cut_line(const std::string& line, std::size_t width) {
+  if (end_of(line, width) == line.size()) return line;
+  const std::size_t end = end_of(line, width - 1);
+  const std::size_t space = line.find_last_of(' ', end);
+  // A word that is longer than the line is cut.
+  return line.substr(0, space == std::string::npos || line.find_first_not_of(' ') > space ? end : space) +
+         "…";
+}
 
 bool is_live_terminal() {
   const char* kind = std::getenv("TERM");
@@ -151,11 +179,14 @@ void ProgressReporter::show(const BatchProgress& progress,
   last_plain_ = elapsed;
   const std::string line = progress_line(progress, already_, elapsed, speed, seconds_left());
   if (live_) {
-    std::string text = cleared(lines_below_) + cut_line(line);
+    // A wrapped line could not be overwritten.
+    const std::size_t width = terminal_width() - 1;
+    std::string text =
+        cleared(lines_below_) + live_bar(progress, already_, line.size()) + cut_line(line, width);
     lines_below_ = 0;
     std::istringstream lines(more());
     for (std::string below; std::getline(lines, below); ++lines_below_)
-      text += "\r\n" + cut_line(visible_text(below));
+      text += "\r\n" + cut_line(visible_text(below), width);
     command_terminal(text);
   } else {
     std::cerr << line << std::endl;

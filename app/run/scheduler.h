@@ -93,11 +93,18 @@ std::string clock_text(double seconds);
 std::string progress_line(const BatchProgress& progress, int already, double elapsed_seconds,
                           double cells_per_second, std::optional<double> seconds_left = std::nullopt);
 
+/// Returns a bar of `width` characters for a share in [0, 1]: "━━━━╌╌╌╌".
+std::string progress_bar(double share, std::size_t width);
+
+/// Cuts a line to `width` characters at a word's end, and marks the cut with "…".
+std::string cut_line(const std::string& line, std::size_t width);
+
 /// Whether stderr is a terminal on which lines can be overwritten.
 bool is_live_terminal();
 
-/// Shows progress on stderr. A terminal gets a live line with further lines below it. Other outputs get a
-/// plain line every 30 s. The output has no colours. Several threads may call it.
+/// Shows progress on stderr. A terminal gets a bar with a live line, and further lines below it. Other
+/// outputs get a plain line every 30 s. The bar has a colour unless NO_COLOR is set. Several threads may call
+/// it.
 class ProgressReporter {
  public:
   explicit ProgressReporter(int already);

@@ -43,6 +43,7 @@ ResultTable recorded_table(const Scenario& scenario, const Records& records) {
     table.rows.back().state = record->second.state;
     table.rows.back().metrics = record->second.metrics;
   }
+  repeat_unswept(table);
   return table;
 }
 

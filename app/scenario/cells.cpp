@@ -119,12 +119,29 @@ bool is_measured_in_groups(const Json& model) {
   return model.contains("router") && model.at("router").at("kind") == "adaptive_clustering";
 }
 
+/// Rewrites the temperatures of routers. A number was the start of a learned temperature once: learned ones
+/// keep the ids of that time, because they mean the same, and fixed ones differ from them.
+void tell_temperatures(Json& identity) {
+  if (!identity.is_structured()) return;
+  for (auto member = identity.begin(); member != identity.end(); ++member) {
+    Json& value = *member;
+    if (!identity.is_object() || member.key() != "temperature") {
+      tell_temperatures(value);
+      continue;
+    }
+    const Json start = value.is_object() ? value.at("start") : value;
+    const bool is_learned = value.is_object() && value.at("learned").get<bool>();
+    value = is_learned ? start : Json::object({{"fixed", start}});
+  }
+}
+
 /// The member of the hashed text for a part of the configuration: "\"model\":{…}". Empty if the whole part
 /// has default values.
 std::string identity_of_part(const std::string& part, const Json& value, FileContents& contents) {
   Json identity = without_defaults(config_shape(), Json::object({{part, value}}));
   if (part == "data") identity[part] = identity_of_data(value, contents);
   if (part == "model") {
+    if (identity.contains(part)) tell_temperatures(identity[part]);
     if (is_asked_by_its_own_probabilities(value)) identity[part]["asked_by"] = "r";
     if (is_measured_in_groups(value)) identity[part]["measured_in"] = "batch_size";
   }

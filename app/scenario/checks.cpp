@@ -16,6 +16,7 @@
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/claim_points.h"
 #include "analysis/stats/expression.h"
+#include "app/scenario/arms.h"
 #include "app/scenario/cells.h"
 #include "app/scenario/claim_reader.h"
 #include "app/scenario/overrides.h"
@@ -256,8 +257,7 @@ struct LabelledNames {
 
   void add(const Json& variant) {
     if (!variant.contains("arms")) add_name("base");
-    const Json arms = variant.value("arms", Json::object());
-    for (const auto& [arm, overrides] : arms.items()) add_name(arm);
+    for (const WrittenArm& arm : written_arms(variant.value("arms", Json::object()))) add_name(arm.name);
     for (const SweepAxis& axis : axes_of(variant)) {
       for (const std::string& path : axis.paths) add_name(path);
       if (axis.crossing.is_null()) add_values(axis);
@@ -296,6 +296,14 @@ void check_label(const LabelledNames& known, const std::string& name) {
     throw UserError(join_path("labels", name), unknown_name("value of " + path, text, found->second));
 }
 
+/// Whether the group of the metric is measured at the last record alone.
+bool is_of_last_record(const CellOptions& cell, const std::string& metric) {
+  const MetricGroup* const group = group_of(MetricKey::parse(metric).metric);
+  return group && std::any_of(cell.metrics.begin(), cell.metrics.end(), [&](const MetricOptions& entry) {
+           return entry.chosen() == group->name && entry.records == MetricOptions::Records::last;
+         });
+}
+
 /// Throws UserError if the metric exists only at the end of the training or of a phase.
 void check_recorded(const CellOptions& cell, const std::string& metric, const std::string& path) {
   const std::string evaluation = MetricKey::parse(metric).evaluation;
@@ -303,7 +311,7 @@ void check_recorded(const CellOptions& cell, const std::string& metric, const st
   const bool is_of_phase = std::any_of(phases.begin(), phases.end(), [&](const PhaseOptions& phase) {
     return evaluation == phase.name || evaluation.starts_with(phase.name + ".");
   });
-  if (is_of_phase || is_of_end_alone(metric))
+  if (is_of_phase || is_of_end_alone(metric) || is_of_last_record(cell, metric))
     throw UserError(path, "got '" + metric + "', needs a metric of every recorded step");
 }
 
@@ -362,8 +370,8 @@ void check_side(const References& references, const ClaimSide& side, const Claim
   }
 }
 
-void check_statement(const References& references, const RowIndex& rows, const Comparison& claim,
-                     const std::string& path) {
+void check_statement(const References& references, const RowIndex& rows, const Regime& regime,
+                     const Comparison& claim, const std::string& path) {
   ErrorList errors;
   errors.check([&] { check_side(references, claim.left, claim.right, join_path(path, "left")); });
   errors.check([&] { check_side(references, claim.right, claim.left, join_path(path, "right")); });
@@ -372,13 +380,23 @@ void check_statement(const References& references, const RowIndex& rows, const C
     for (const ClaimSide* side : {&claim.left, &claim.right})
       references.check_metric(side->arm, metric, join_path(path, "matched"));
   }
-  find_points(claim, rows, path);
+  find_points(claim, regime, rows, path);
 }
 
-void check_statement(const References& references, const RowIndex& rows, const Trend& claim,
-                     const std::string& path) {
+/// Checks that the arm sweeps the path along which a claim follows it.
+void check_sweeps(const References& references, const std::string& arm, const std::string& along,
+                  const std::string& path) {
+  if (references.table().sweeps(arm, along)) return;
+  throw UserError(path, fmt::format("got '{}', which the arm '{}' does not sweep; needs an arm that does, or "
+                                    "another path",
+                                    along, arm));
+}
+
+void check_statement(const References& references, const RowIndex& rows, const Regime& regime,
+                     const Trend& claim, const std::string& path) {
   check_measured(references, claim.side, path);
   references.check_swept(claim.along, "step", join_path(path, "along"));
+  check_sweeps(references, claim.side.arm, claim.along, join_path(path, "along"));
   if (claim.along != "step") {
     std::set<std::string> values;
     for (const ResultRow& row : references.table().rows) {
@@ -391,10 +409,10 @@ void check_statement(const References& references, const RowIndex& rows, const T
     for (const std::string& name : Expression::parse(claim.side.metric, join_path(path, "metric")).names())
       references.check_metric_at(name, recorded, join_path(path, "along"));
   }
-  find_points(claim, rows, path);
+  find_points(claim, regime, rows, path);
 }
 
-void check_statement(const References& references, const RowIndex&, const RateClaim& claim,
+void check_statement(const References& references, const RowIndex&, const Regime&, const RateClaim& claim,
                      const std::string& path) {
   const RateQuery& query = claim.query;
   references.check_arm(query.arm, join_path(path, "arm"));
@@ -405,6 +423,7 @@ void check_statement(const References& references, const RowIndex&, const RateCl
   }
   references.check_sizes(query.where, claim.window, query.along, {query.along}, path,
                          join_path(path, "along"));
+  check_sweeps(references, query.arm, query.along, join_path(path, "along"));
 }
 
 /// The arms whose metrics a claim compares.
@@ -577,9 +596,10 @@ References::References(const Scenario& scenario) : scenario_(scenario) {
     const MeasuredMetrics* const measured =
         &metrics_.try_emplace(cell.options.get(), *cell.options).first->second;
     if (seen[cell.arm].insert(measured).second) measured_[cell.arm].push_back(measured);
-    if (cell.arm == scenario.arms.front())
-      table_.rows.push_back({"", cell.arm, 0, cell.point, "missing", {}, {}});
+    table_.rows.push_back({"", cell.arm, 0, cell.point, "missing", {}, {}});
   }
+  repeat_unswept(table_);
+  std::erase_if(table_.rows, [&](const ResultRow& row) { return row.arm != scenario.arms.front(); });
 }
 
 void References::check_arm(const std::string& arm, const std::string& path) const {
@@ -657,7 +677,10 @@ void References::check_step(const std::string& arm, const ClaimStep& step, const
 void References::check_metric_at(const std::string& metric, const ClaimStep& step,
                                  const std::string& path) const {
   if (step.at == ClaimStep::At::end) return;
-  if (is_of_end_alone(metric))
+  const bool is_last = std::any_of(scenario_.cells.begin(), scenario_.cells.end(), [&](const Cell& cell) {
+    return cell.seed == 0 && is_of_last_record(*cell.options, metric);
+  });
+  if (is_of_end_alone(metric) || is_last)
     throw UserError(path, fmt::format("given for '{}', which is known at the end alone", metric));
   const std::vector<const Need*> all = needs_of(MetricKey::parse(metric).metric);
   const bool is_of_change = std::any_of(all.begin(), all.end(), [](const Need* need) {
@@ -683,9 +706,12 @@ void References::check_saved_cells(
     const std::function<void(const std::string& arm, const MetricSubject&)>& check) const {
   std::set<std::string> seen;  // pairs of model and data
   for (const Cell& cell : scenario_.cells) {
-    if (cell.seed != 0 || std::find(arms.begin(), arms.end(), cell.arm) == arms.end() ||
-        !has_coordinates(cell.point, where))
-      continue;
+    // A cell stands at every value of a path that its arm does not sweep.
+    const bool is_there = std::all_of(where.begin(), where.end(), [&](const auto& coordinate) {
+      const SweepValue* const own = coordinate_of(cell.point, coordinate.first);
+      return !own || *own == coordinate.second;
+    });
+    if (cell.seed != 0 || std::find(arms.begin(), arms.end(), cell.arm) == arms.end() || !is_there) continue;
     ExperimentOptions experiment = cell.options->experiment;
     const DataOptions& data = last_data(*cell.options);
     if (!seen.insert(options_json(experiment.model).dump() + options_json(data).dump()).second) continue;
@@ -955,6 +981,17 @@ void check_crossing(const Scenario& scenario) {
                                 *search.level, search.metric));
 }
 
+void check_objective(const Scenario& scenario) {
+  if (!scenario.objective) return;
+  const bool is_directed = scenario.document.at("objective").is_object();
+  const std::string place = is_directed ? "objective.metric" : "objective";
+  const References references(scenario);
+  ErrorList errors;
+  for (const std::string& arm : scenario.arms)
+    if (errors.check([&] { references.check_metric(arm, scenario.objective->metric, place); })) return;
+  errors.throw_any();
+}
+
 void check_claims(const Scenario& scenario, ErrorList& errors) {
   std::vector<std::string> ids;
   for (const Claim& claim : scenario.claims) ids.push_back(claim.id);
@@ -967,7 +1004,8 @@ void check_claims(const Scenario& scenario, ErrorList& errors) {
     errors.check([&] {
       if (scenario.crossing) check_within_ends(*scenario.crossing, claim, path);
       if (claim.is_tuned) check_tuned(scenario, claim, path);
-      std::visit([&](const auto& statement) { check_statement(references, rows, statement, path); },
+      const Regime regime(claim.regime, rows, join_path(path, "regime"));
+      std::visit([&](const auto& statement) { check_statement(references, rows, regime, statement, path); },
                  claim.statement);
     });
   }

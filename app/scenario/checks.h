@@ -54,6 +54,9 @@ void check_until(const CellOptions& cell);
 /// above or below the level.
 void check_crossing(const Scenario& scenario);
 
+/// Checks that some arm measures the objective.
+void check_objective(const Scenario& scenario);
+
 /// Checks the claims of an expanded scenario: arms, metrics, sweep points and steps exist and are measured.
 void check_claims(const Scenario& scenario, ErrorList& errors);
 

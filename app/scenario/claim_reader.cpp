@@ -7,25 +7,13 @@
 
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/expression.h"
+#include "app/scenario/arms.h"
 #include "app/scenario/errors.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/schema.h"
 #include "sim/base/error.h"
 
 namespace moelab {
-namespace {
-
-constexpr std::string_view kPlaceholder = "{arm}";
-
-std::string with_arm(std::string text, const std::string& arm) {
-  for (std::size_t at = text.find(kPlaceholder); at != std::string::npos;
-       at = text.find(kPlaceholder, at + arm.size()))
-    text.replace(at, kPlaceholder.size(), arm);
-  return text;
-}
-
-}  // namespace
-
 std::string ExpandedClaims::path_in_scenario(const std::string& path) const {
   constexpr std::string_view kStart = "claims[";
   if (!path.starts_with(kStart)) return path;
@@ -36,33 +24,35 @@ std::string ExpandedClaims::path_in_scenario(const std::string& path) const {
   return join_path("claims", places[place]) + path.substr(static_cast<std::size_t>(end - path.data()) + 1);
 }
 
-ExpandedClaims expand_claims(const Json& claims) {
+ExpandedClaims expand_claims(const Json& claims, const std::vector<std::string>& arms) {
   ExpandedClaims expanded;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const Json& claim = claims[i];
+    const std::string place = join_path("claims", i);
     const auto add = [&](Json one) {
       expanded.claims.push_back(std::move(one));
       expanded.places.push_back(i);
     };
-    const bool is_comparison = claim.contains("left");
-    if (!is_comparison && claim.contains("arm") == claim.contains("arms")) {
-      throw UserError(join_path(join_path("claims", i), "arm"),
-                      claim.contains("arm") ? "given beside 'arms'; needs one or the other"
-                                            : "missing; a claim needs 'arm' or 'arms'");
+    const bool is_comparison = claim.contains("left"), has_arms = claim.contains("arms");
+    if (!is_comparison && claim.contains("arm") == has_arms) {
+      throw UserError(join_path(place, "arm"), has_arms ? "given beside 'arms'; needs one or the other"
+                                                        : "missing; a claim needs 'arm' or 'arms'");
     }
-    if (is_comparison || claim.contains("arm")) {
+    if (!has_arms) {
       add(claim);
       continue;
     }
-    for (const Json& name : claim.at("arms")) {
-      Json one = claim;
-      one.erase("arms");
-      const std::string arm = name.get<std::string>(), id = claim.at("id").get<std::string>();
-      one["arm"] = arm;
-      one["id"] = id.find(kPlaceholder) == std::string::npos ? id + "_" + arm : with_arm(id, arm);
-      if (claim.contains("text")) one["text"] = with_arm(claim.at("text").get<std::string>(), arm);
-      add(std::move(one));
-    }
+    Json each = claim;
+    each.erase("arms");
+    if (is_comparison && with_placeholder(each, "arm", "").at("left") == each.at("left") &&
+        with_placeholder(each, "arm", "").at("right") == each.at("right"))
+      throw UserError(join_path(place, "left"),
+                      "has no \"{arm}\", nor has right; \"arms\" needs it in a side");
+    if (each.at("id").get_ref<const std::string&>().find("{arm}") == std::string::npos)
+      each["id"] = each.at("id").get<std::string>() + "_{arm}";
+    if (!is_comparison) each["arm"] = "{arm}";
+    for (const std::string& arm : matching_arms(claim.at("arms"), arms, join_path(place, "arms")))
+      add(with_placeholder(each, "arm", arm));
   }
   return expanded;
 }
@@ -119,6 +109,18 @@ void check_matched(const Comparison& comparison, const std::string& path) {
   }
 }
 
+std::vector<std::variant<SweepPoint, SweepValue>> listed_points(const std::vector<AnyValue>& written) {
+  std::vector<std::variant<SweepPoint, SweepValue>> listed;
+  for (const AnyValue& place : written) {
+    const Json json = to_json(place);
+    if (json.is_object())
+      listed.emplace_back(read_point(json));
+    else
+      listed.emplace_back(place);
+  }
+  return listed;
+}
+
 // Rules for several fields of a claim
 
 void complete(Comparison& comparison, const std::string& path) {
@@ -127,13 +129,7 @@ void complete(Comparison& comparison, const std::string& path) {
   place_value(comparison.left, comparison.right, join_path(path, "left.value"));
   place_value(comparison.right, comparison.left, join_path(path, "right.value"));
   check_matched(comparison, join_path(path, "matched"));
-  for (const AnyValue& place : comparison.at.written) {
-    const Json json = to_json(place);
-    if (json.is_object())
-      comparison.at.listed.emplace_back(read_point(json));
-    else
-      comparison.at.listed.emplace_back(place);
-  }
+  comparison.at.listed = listed_points(comparison.at.written);
 }
 
 void complete(Trend&, const std::string&) {}
@@ -155,7 +151,14 @@ std::vector<Claim> read_claims(const Json& claims) {
       } catch (const InvalidOption& error) {
         throw UserError(join_path(place, error.path()), error.message());
       }
-      std::visit([&](auto& statement) { complete(statement, place); }, read.back().statement);
+      Claim& claim = read.back();
+      std::visit([&](auto& statement) { complete(statement, place); }, claim.statement);
+      if (claim.origin == Origin::paper && claim.quote.empty() &&
+          (claim.regime || claim.reading == Reading::other))
+        throw UserError(
+            join_path(place, "quote"),
+            "missing; a paper's claim with a regime or another reading quotes the paper's sentence");
+      if (claim.regime) claim.regime->listed = listed_points(claim.regime->written);
     });
   }
   errors.throw_any();

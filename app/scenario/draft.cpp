@@ -1,3 +1,4 @@
+#include "app/scenario/arms.h"
 #include "app/scenario/cells.h"
 #include "app/scenario/scenario.h"
 #include "app/scenario/schema.h"
@@ -17,6 +18,19 @@ NamedValues<Json> entries_at(const Json& document, const std::string& key) {
   const Json object = object_at(document, key);
   for (const auto& [name, value] : object.items()) entries.emplace_back(name, value);
   return entries;
+}
+
+/// The arms by name. Arms of wrong templates are left out.
+NamedValues<Json> draft_arms(const Json& document) {
+  NamedValues<Json> arms;
+  for (const auto& [name, arm] : entries_at(document, "arms")) {
+    try {
+      for (WrittenArm& written : written_arms(Json::object({{name, arm}})))
+        arms.emplace_back(written.name, std::move(written.overrides));
+    } catch (const InvalidOption&) {
+    }
+  }
+  return arms;
 }
 
 /// Applies the overrides that are valid.
@@ -71,7 +85,7 @@ ScenarioDraft read_draft(const std::filesystem::path& file, const std::string& p
       apply_where_possible(read_settings({setting}), draft.document);
   }
   draft.profiles = entries_at(draft.document, "profiles");
-  draft.arms = entries_at(draft.document, "arms");
+  draft.arms = draft_arms(draft.document);
   draft.evaluations = entries_at(draft.document, "evaluations");
   draft.fixed_paths = fixed_paths_of(object_at(draft.document, "sweep"), draft.arms);
   const Json count = object_at(draft.document, "seeds").value("count", Json(SeedFields().count));

@@ -48,6 +48,7 @@ std::vector<ScenarioError> errors_of(const InvalidOption& error) {
 
 void ErrorList::add(const InvalidOption& error) {
   for (const ScenarioError& one : errors_of(error)) {
+    if (errors_.size() >= kMostErrors) return;
     const bool is_known = std::any_of(errors_.begin(), errors_.end(), [&](const ScenarioError& other) {
       return other.path() == one.path() && (!one.path().empty() || other.message() == one.message());
     });

@@ -53,7 +53,7 @@ class ErrorList {
       return false;
     }
   }
-  void add(const InvalidOption& error);
+  void add(const InvalidOption& error);  ///< no further ones after kMostErrors
   const std::vector<ScenarioError>& all() const { return errors_; }
   /// Throws ScenarioErrors if any rule failed.
   void throw_any() const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <list>
 #include <optional>
@@ -328,7 +329,21 @@ Json parse_json(std::string_view text, const std::string& source) {
   return builder.take();
 }
 
+namespace {
+
+/// All of stdin, read once, because a command may read its scenario again.
+const std::string& standard_input() {
+  static const std::string all{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  return all;
+}
+
+}  // namespace
+
 Json read_json_file(const std::filesystem::path& file, std::string* text) {
+  if (file == "-") {
+    if (text) *text = standard_input();
+    return parse_json(standard_input(), "stdin");
+  }
   const std::string name = file.string();
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(file, error);

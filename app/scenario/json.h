@@ -43,8 +43,8 @@ class NumberOutOfRange : public UserError {
 /// deeper than kMaxJsonDepth. Throws NumberOutOfRange for numbers outside the range of double.
 Json parse_json(std::string_view text, const std::string& source);
 
-/// Reads and parses a file. Throws also if the path is missing, a folder, a pipe, a device, or larger than
-/// kMaxJsonBytes. `text` receives the text of the file.
+/// Reads and parses a file, or stdin for the name "-". Throws also if the path is missing, a folder, a pipe,
+/// a device, or larger than kMaxJsonBytes. `text` receives the text of the file.
 Json read_json_file(const std::filesystem::path& file, std::string* text = nullptr);
 
 /// A place in a text. Lines and columns start at 1; columns count characters.

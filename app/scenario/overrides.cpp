@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "app/scenario/arms.h"
 #include "app/scenario/scenario.h"
 #include "app/scenario/schema.h"
 #include "sim/base/error.h"
@@ -33,13 +34,16 @@ const Json& value_at(const Json& object, const std::string& key) {
   return object.is_object() && object.contains(key) ? object.at(key) : nothing;
 }
 
-/// Splits a path below "sweep" or "zip" into the swept path and the index of a value.
+/// Splits a path below "sweep" or "zip" into the swept path, and the index of a value or the field of a
+/// range.
 std::vector<std::string> split_swept_path(const std::string& path, const Json& lists) {
   const std::string swept = longest_key(lists, path);
-  if (swept.empty() || swept == path || !lists.at(swept).is_array()) return {path};
+  if (swept.empty() || swept == path) return {path};
+  const Json& values = lists.at(swept);
   const std::string rest = path.substr(swept.size() + 1);
-  if (!list_index(rest)) return {path};
-  return {swept, rest};
+  if (values.is_array() && list_index(rest)) return {swept, rest};
+  if (values.is_object() && values.contains(rest)) return {swept, rest};
+  return {path};
 }
 
 /// Splits a dotted path into keys. Below "sweep" and below an arm's name, a dotted path is one key.
@@ -252,33 +256,65 @@ SweepAxis read_zip(const Json& lists, const std::string& place) {
 /// Reads an axis with searched values. Its steps are the range ends.
 SweepAxis read_searched(const std::string& path, const Json& crossing, const std::string& place) {
   static const Shape shape = shape_of<CrossingFields>();
-  SweepAxis axis{{path}, {}, resolve(shape, crossing, join_path(place, "crossing"))};
+  SweepAxis axis{{path}, {}, resolve(shape, crossing, join_path(place, "crossing")), {}};
   for (const char* end : {"low", "high"})
     axis.steps.push_back({{path, CrossingSearch::value(axis.crossing.at(end)),
                            join_path(join_path(place, "crossing"), end), ""}});
   return axis;
 }
 
+/// Checks a list of names or patterns of arms.
+void check_arm_list(const Json& arms, const std::string& place) {
+  const bool is_list = arms.is_array() && !arms.empty() &&
+                       std::all_of(arms.begin(), arms.end(), [](const Json& arm) { return arm.is_string(); });
+  if (!is_list)
+    throw UserError(place,
+                    "got " + abbreviated(arms) + ", needs a list of names of arms, or patterns (\"aux_*\")");
+}
+
 SweepAxis read_axis(const std::string& path, const Json& given, const std::string& place) {
-  SweepAxis axis{{path}, {}, {}};
+  SweepAxis axis{{path}, {}, {}, {}};
   Json values = given;
+  std::string values_place = place;
   if (given.is_object()) {
-    for (const auto& [key, bounds] : given.items()) {
-      if (key != "log2range" && key != "crossing")
-        throw UserError(join_path(place, key), unknown_name("range", key, {"log2range", "crossing"}));
+    const std::vector<std::string> ranges = {"values", "log2range", "crossing"};
+    std::vector<std::string> found;
+    for (const auto& [key, range] : given.items()) {
+      if (key == "arms") continue;
+      if (std::find(ranges.begin(), ranges.end(), key) == ranges.end())
+        throw UserError(join_path(place, key),
+                        unknown_name("range", key, {"values", "log2range", "crossing", "arms"}));
+      found.push_back(key);
     }
-    if (given.size() != 1) {
+    if (found.size() != 1) {
       throw UserError(place,
                       "got " + abbreviated(given) +
-                          ", needs a list of values, {\"log2range\": [low, high]} or {\"crossing\": {…}}");
+                          ", needs a list of values, or one of {\"values\": […]}, {\"log2range\": [low, "
+                          "high]} and {\"crossing\": {…}}");
     }
-    if (given.contains("crossing")) return read_searched(path, given.at("crossing"), place);
-    values = log2_range(given.at("log2range"), join_path(place, "log2range"));
+    if (given.contains("arms")) {
+      axis.arms = given.at("arms");
+      check_arm_list(axis.arms, join_path(place, "arms"));
+    }
+    if (given.contains("crossing")) {
+      if (!axis.arms.is_null())
+        throw UserError(join_path(place, "arms"), "given beside 'crossing', whose 'arm' names the arm");
+      return read_searched(path, given.at("crossing"), place);
+    }
+    if (given.contains("log2range"))
+      values = log2_range(given.at("log2range"), join_path(place, "log2range"));
+    if (given.contains("values")) {
+      values = given.at("values");
+      values_place = join_path(place, "values");
+      if (!values.is_array())
+        throw UserError(values_place, "got " + abbreviated(values) + ", needs a list of at least one value");
+    }
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
-    axis.steps.push_back({{path, values[i], place, given.is_array() ? join_path("", i) : ""}});
+    const bool is_written = !given.is_object() || given.contains("values");
+    axis.steps.push_back({{path, values[i], values_place, is_written ? join_path("", i) : ""}});
   }
-  check_distinct(axis, place);
+  check_distinct(axis, values_place);
   return axis;
 }
 
@@ -303,12 +339,12 @@ CrossingSearch search_of(const std::string& path, const Json& given) {
 /// Checks that no arm sets a path above or below a tuned path. Tuned values are applied last and would
 /// silently replace the arm's value.
 void check_arms(const std::string& path, const Json& arms, const std::string& place) {
-  for (const auto& [arm, overrides] : arms.items()) {
-    for (const auto& [own, value] : overrides.items()) {
+  for (const WrittenArm& arm : written_arms(arms)) {
+    for (const auto& [own, value] : arm.overrides.items()) {
       if (own == path || (!is_replaced(own, path) && !is_within(path, own))) continue;
       throw UserError(
           place, fmt::format("arm '{}' sets {}; needs arms that set {} itself, or nothing above or below it",
-                             arm, own, path));
+                             arm.name, own, path));
     }
   }
 }
@@ -481,7 +517,20 @@ std::vector<SweepAxis> read_sweep(const Json& sweep) {
         join_path("sweep", axes.back().paths.front()),
         "is searched for a crossing beside '" + searched->paths.front() + "'; needs one path that is");
   }
+  for (const SweepAxis& axis : axes)
+    if (searched != axes.end() && !axis.arms.is_null())
+      throw UserError(join_path(join_path("sweep", axis.paths.front()), "arms"),
+                      "given beside '" + searched->paths.front() +
+                          "', which is searched for a crossing; needs a sweep of all arms");
   return axes;
+}
+
+std::vector<SweepAxis> axes_of_arm(const std::vector<SweepAxis>& axes, const std::string& arm) {
+  std::vector<SweepAxis> own;
+  std::copy_if(axes.begin(), axes.end(), std::back_inserter(own), [&](const SweepAxis& axis) {
+    return axis.arms.is_null() || std::find(axis.arms.begin(), axis.arms.end(), Json(arm)) != axis.arms.end();
+  });
+  return own;
 }
 
 Override searched_override(const SweepAxis& axis, Json value) {

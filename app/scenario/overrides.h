@@ -58,7 +58,11 @@ struct SweepAxis {
   std::vector<std::string> paths;
   std::vector<std::vector<Override>> steps;
   Json crossing = {};  ///< the search of an axis whose `steps` are only the range ends; null for other axes
+  Json arms = {};      ///< the arms that sweep it, names or patterns; null for all arms
 };
+
+/// The axes that an arm sweeps. The arms of the axes are names (matching_arms()).
+std::vector<SweepAxis> axes_of_arm(const std::vector<SweepAxis>& axes, const std::string& arm);
 
 /// Checks that "zip" in the sweep is an object of paths and lists. The shape of a sweep is wider, because
 /// other entries allow more. Throws UserError.

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <span>
 #include <stdexcept>
 
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/rates.h"
+#include "app/scenario/arms.h"
 #include "app/scenario/cells.h"
 #include "app/scenario/checks.h"
 #include "app/scenario/claim_reader.h"
@@ -112,37 +114,44 @@ std::vector<std::string> file_paths(const std::string& generator) {
   return paths;
 }
 
-/// Makes relative names of files start from `folder`. `value` is a name or a list of them.
-void place_names(const fs::path& folder, Json& value) {
+/// Changes a name of a file.
+using FileChange = std::function<fs::path(const fs::path&)>;
+
+/// Changes relative names of files. `value` is a name, a list of them, or swept "values".
+void place_names(const FileChange& change, Json& value) {
   if (value.is_array())
-    for (Json& element : value) place_names(folder, element);
+    for (Json& element : value) place_names(change, element);
+  if (value.is_object() && value.contains("values")) place_names(change, value.at("values"));
   if (!value.is_string()) return;
   const fs::path name = value.get<std::string>();
-  if (!name.empty() && name.is_relative()) value = (folder / name).lexically_normal().string();
+  if (!name.empty() && name.is_relative()) value = change(name).lexically_normal().string();
 }
 
 /// Does so for the values at `paths` below `part`, the value at `path`. Keys may be dotted paths.
-void place_files(const fs::path& folder, const std::vector<std::string>& paths, const std::string& path,
+void place_files(const FileChange& change, const std::vector<std::string>& paths, const std::string& path,
                  Json& part) {
-  if (std::find(paths.begin(), paths.end(), path) != paths.end()) return place_names(folder, part);
+  if (std::find(paths.begin(), paths.end(), path) != paths.end()) return place_names(change, part);
   if (!part.is_object()) return;
   for (auto member = part.begin(); member != part.end(); ++member)
-    place_files(folder, paths, join_path(path, member.key()), member.value());
+    place_files(change, paths, join_path(path, member.key()), member.value());
 }
 
 /// Does so in a scenario's data, arms, sweep, phases, evaluations and profiles.
-void place_files(const fs::path& folder, const std::string& generator, Json& document) {
+void place_files(const FileChange& change, const std::string& generator, Json& document) {
   const std::vector<std::string> paths = file_paths(generator);
-  if (folder.empty() || paths.empty()) return;
-  place_files(folder, paths, "", document);
+  if (paths.empty()) return;
+  place_files(change, paths, "", document);
   for (const char* name : {"arms", "phases", "evaluations", "profiles"}) {
     if (!document.contains(name) || !document.at(name).is_structured()) continue;
-    for (Json& part : document.at(name)) place_files(folder, paths, "", part);
+    for (Json& part : document.at(name)) {
+      place_files(change, paths, "", part);
+      if (part.is_object() && part.contains("set")) place_files(change, paths, "", part.at("set"));
+    }
   }
   if (!document.contains("sweep")) return;
-  place_files(folder, paths, "", document.at("sweep"));
+  place_files(change, paths, "", document.at("sweep"));
   if (document.at("sweep").is_object() && document.at("sweep").contains("zip"))
-    place_files(folder, paths, "", document.at("sweep").at("zip"));
+    place_files(change, paths, "", document.at("sweep").at("zip"));
 }
 
 constexpr double kMaxCells = 1e6;
@@ -217,13 +226,13 @@ std::vector<Arm> read_arms(const Json& document) {
     throw UserError("arms", "got {}, needs at least one arm, or no \"arms\" at all");
   std::vector<Arm> arms;
   ErrorList errors;
-  for (const auto& entry : document.at("arms").items()) {
-    const std::string& name = entry.key();
-    if (name.empty() || name.find_first_of("\n\r\t") != std::string::npos) {
-      throw UserError("arms", "got the name " + Json(name).dump() + ", needs a non-empty name on one line");
+  for (const WrittenArm& arm : written_arms(document.at("arms"))) {
+    if (arm.name.empty() || arm.name.find_first_of("\n\r\t") != std::string::npos) {
+      throw UserError("arms",
+                      "got the name " + Json(arm.name).dump() + ", needs a non-empty name on one line");
     }
     errors.check([&] {
-      arms.push_back({name, kept(read_overrides(entry.value(), join_path("arms", name)))});
+      arms.push_back({arm.name, kept(read_overrides(arm.overrides, arm.place))});
       check_roots(arms.back().overrides, config_shape(), document);
     });
   }
@@ -231,7 +240,13 @@ std::vector<Arm> read_arms(const Json& document) {
   return arms;
 }
 
-std::vector<SweepAxis> read_axes(const Json& document, std::span<const Arm> arms, const Changes& changes,
+std::vector<std::string> arm_names_of(const std::vector<Arm>& arms) {
+  std::vector<std::string> names;
+  for (const Arm& arm : arms) names.push_back(arm.name);
+  return names;
+}
+
+std::vector<SweepAxis> read_axes(const Json& document, const std::vector<Arm>& arms, const Changes& changes,
                                  std::vector<TuneRange>& tune) {
   std::vector<SweepAxis> axes;
   if (document.contains("sweep")) {
@@ -239,10 +254,18 @@ std::vector<SweepAxis> read_axes(const Json& document, std::span<const Arm> arms
       throw UserError("sweep", "got {}, needs at least one path, or no \"sweep\" at all");
     axes = read_sweep(document.at("sweep"));
   }
-  for (const SweepAxis& axis : axes) check_roots(axis.steps.front(), config_shape(), document);
+  std::vector<SweepAxis> of_all;
+  for (SweepAxis& axis : axes) {
+    check_roots(axis.steps.front(), config_shape(), document);
+    if (axis.arms.is_null())
+      of_all.push_back(axis);
+    else
+      axis.arms = matching_arms(axis.arms, arm_names_of(arms),
+                                join_path(join_path("sweep", axis.paths.front()), "arms"));
+  }
   if (document.contains("tune")) tune = read_tune_ranges(document.at("tune"), document, axes);
-  for (const Arm& arm : arms) check_not_swept(arm.overrides, axes);
-  check_not_swept(changes.profile, axes);
+  for (const Arm& arm : arms) check_not_swept(arm.overrides, axes_of_arm(axes, arm.name));
+  check_not_swept(changes.profile, of_all);
   check_settings(changes.settings, arms, axes);
   return axes;
 }
@@ -270,18 +293,19 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
   const std::vector<Arm> arms = read_arms(resolved);
   const std::vector<SweepAxis> axes = read_axes(resolved, arms, changes, scenario.tune);
   const SeedFields seeds = read_options<SeedFields>(resolved.at("seeds"));
-  const std::size_t points = count_points(axes, static_cast<std::size_t>(kMaxCells));
-  const double settings = static_cast<double>(arms.size()) * static_cast<double>(points);
+  double settings = 0;  // arms × points
+  for (const Arm& arm : arms)
+    settings +=
+        static_cast<double>(count_points(axes_of_arm(axes, arm.name), static_cast<std::size_t>(kMaxCells)));
   const double count = settings * static_cast<double>(seeds.count);
   if (count > kMaxCells) {
     throw UserError(settings > kMaxCells ? "sweep" : "seeds.count",
                     fmt::format("asks for {:.0f} cells or more (arms × points × seeds), needs at most {:.0f}",
                                 count, kMaxCells));
   }
-  scenario.arms.clear();
   scenario.sweep_paths.clear();
   scenario.cells.clear();
-  for (const Arm& arm : arms) scenario.arms.push_back(arm.name);
+  scenario.arms = arm_names_of(arms);
   scenario.arm_overrides = arms;
   for (const SweepAxis& axis : axes) {
     scenario.sweep_paths.insert(scenario.sweep_paths.end(), axis.paths.begin(), axis.paths.end());
@@ -297,7 +321,7 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
     CrossingSearch crossing = CrossingSearch::read(axes.back().paths.front(), axes.back().crossing, resolved);
     if (scenario.crossing) crossing.placed = scenario.crossing->placed;
     if (crossing.placed.empty()) {
-      crossing.placed.assign(arms.size() * points / 2,
+      crossing.placed.assign(static_cast<std::size_t>(settings) / 2,
                              {CrossingSearch::value(crossing.low), CrossingSearch::value(crossing.high)});
     }
     scenario.crossing = std::move(crossing);
@@ -309,11 +333,14 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
       });
     return errors.throw_any();
   }
-  for (const Arm& arm : arms)
+  for (const Arm& arm : arms) {
+    const std::vector<SweepAxis> own = axes_of_arm(axes, arm.name);
     errors.check([&] {
       expansion.add_cells(
-          arm, points, [&](std::size_t i) { return sweep_point(axes, i); }, scenario.cells);
+          arm, count_points(own, static_cast<std::size_t>(kMaxCells)),
+          [&](std::size_t i) { return sweep_point(own, i); }, scenario.cells);
     });
+  }
   errors.throw_any();
 }
 
@@ -365,6 +392,19 @@ std::vector<Json> checked_variants(const Json& document, const std::string& chos
   return variants;
 }
 
+/// The figures with names of arms in place of patterns.
+Json with_matching_arms(Json figures, const std::vector<std::string>& arms) {
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    if (!figures[i].contains("arms")) continue;
+    Json& list = figures[i].at("arms");
+    const bool has_pattern = std::any_of(list.begin(), list.end(), [](const Json& name) {
+      return name.get_ref<const std::string&>().find('*') != std::string::npos;
+    });
+    if (has_pattern) list = matching_arms(list, arms, join_path(join_path("figures", i), "arms"));
+  }
+  return figures;
+}
+
 /// Expands the document into `scenario` and returns the resolved document.
 Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
   check_zip(document);
@@ -377,9 +417,9 @@ Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
   scenario.source = fields.source;
   outside_claims.check([&] { expand_cells(document, resolved, changes, scenario); });
   outside_claims.throw_any();
-  const ExpandedClaims expanded = expand_claims(resolved.at("claims"));
+  const ExpandedClaims expanded = expand_claims(resolved.at("claims"), scenario.arms);
   scenario.written_claims = expanded.claims;
-  scenario.written_figures = resolved.at("figures");
+  scenario.written_figures = with_matching_arms(resolved.at("figures"), scenario.arms);
   const auto in_own_list = [&](const InvalidOption& error) {
     return UserError(expanded.path_in_scenario(error.path()), error.message());
   };
@@ -387,6 +427,7 @@ Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
     scenario.read_document();
     ErrorList errors;
     errors.check([&] { check_crossing(scenario); });
+    errors.check([&] { check_objective(scenario); });
     check_claims(scenario, errors);
     errors.check([&] { check_figures(scenario); });
     errors.check([&] { check_separation(scenario); });
@@ -457,8 +498,13 @@ bool is_new_error(const ScenarioError& error, const std::vector<ScenarioError>& 
   });
   // A correction may have removed the arm or the swept path.
   const std::string& message = error.message();
+  const auto is_in_template = [](const std::string& place) {
+    return is_within(place, "arms") &&
+           (place.find(".for") != std::string::npos || place.find(".set") != std::string::npos);
+  };
   const bool is_of_removed = std::any_of(before.begin(), before.end(), [&](const ScenarioError& other) {
-    return (is_within(other.path(), "sweep") && message.find("swept path '") != std::string::npos) ||
+    return (is_in_template(other.path()) && message.starts_with("unknown arm ")) ||
+           (is_within(other.path(), "sweep") && message.find("swept path '") != std::string::npos) ||
            message.starts_with("unknown arm '" + other.path().substr(other.path().find('.') + 1) + "'");
   });
   const bool is_value = is_within(path, "arms") || is_within(path, "sweep");
@@ -532,7 +578,8 @@ ScenarioFile read_scenario_file(const fs::path& file) {
   for (std::size_t i = read.files.size(); i-- > 0;) {
     Json& own = read.own_documents[i];
     generator = value_at<std::string>(own, "data.generator").value_or(generator);
-    place_files(fs::path(read.files[i]).parent_path(), generator, own);
+    const fs::path folder = fs::path(read.files[i]).parent_path();
+    if (!folder.empty()) place_files([&](const fs::path& name) { return folder / name; }, generator, own);
   }
   read.document = read.own_documents.back();
   for (std::size_t i = read.files.size() - 1; i-- > 0;) {
@@ -544,6 +591,13 @@ ScenarioFile read_scenario_file(const fs::path& file) {
     }
   }
   return read;
+}
+
+Json moved_to(const fs::path& folder, Json document) {
+  const std::string generator = value_at<std::string>(document, "data.generator").value_or("");
+  place_files([&](const fs::path& name) { return fs::proximate(name, folder.empty() ? "." : folder); },
+              generator, document);
+  return document;
 }
 
 ScenarioErrors at_file(const InvalidOption& errors, const ScenarioFile& file) {
@@ -667,6 +721,50 @@ void PlanHead::read_document() {
   }
   if (root.is_number()) root_seed = static_cast<std::uint64_t>(root.get<double>());
   if (given_task.is_string()) task = given_task.get<std::string>();
+  const Json given_objective = at("objective");
+  objective.reset();
+  if (const auto metric = given_objective.is_string() ? std::optional(given_objective.get<std::string>())
+                                                      : value_at<std::string>(given_objective, "metric")) {
+    objective = StudyObjective{*metric, {}};
+    const std::string direction = value_at<std::string>(given_objective, "direction").value_or("");
+    if (direction == "min") objective->direction = StudyObjective::Direction::min;
+    if (direction == "max") objective->direction = StudyObjective::Direction::max;
+  }
+  for (Claim& claim : claims)
+    if (claim.is_tuned) claim.tuned_by = main_metric(*this);
+}
+
+MainMetric main_choice(const PlanHead& plan) {
+  MainMetric choice;
+  if (plan.objective) {
+    choice = {plan.objective->metric, false, "the scenario's objective"};
+  } else {
+    if (!plan.figures.empty()) {
+      const std::vector<std::string> shown = metrics_of(plan.figures.front());
+      const auto metric = std::find_if(shown.begin(), shown.end(), find_metric);
+      if (metric != shown.end()) choice = {*metric, false, "the first figure's metric"};
+    }
+    if (choice.name.empty()) {
+      const bool has_classes = task_loss_kind(plan.task).needs_classes;
+      choice = {has_classes ? "test_loss_eval" : "test_nmse_top1", false,
+                has_classes ? "the default for classes" : "the default"};
+    }
+  }
+  const bool is_directed = plan.objective && plan.objective->direction;
+  choice.is_maximized = is_directed ? *plan.objective->direction == StudyObjective::Direction::max
+                                    : is_larger_better(choice.name);
+  return choice;
+}
+
+std::string main_metric(const PlanHead& plan) {
+  return main_choice(plan).name;
+}
+
+std::string main_metric_note(const PlanHead& plan) {
+  if (plan.objective) return "";
+  const MainMetric choice = main_choice(plan);
+  return fmt::format("the scenario has no \"objective\"; took {}, {} ({} is best)", choice.name,
+                     choice.reason, choice.is_maximized ? "the greatest" : "the least");
 }
 
 std::optional<DecidedSeeds> DecidedSeeds::of_plan(const Json& decided) {

@@ -54,10 +54,28 @@ struct PlanHead {
   std::vector<std::string> shown_paths;       ///< swept paths; of paths that vary together only the first
   std::uint64_t root_seed = 1;
   std::string task = "mse";  ///< loss.task
+  std::optional<StudyObjective> objective;
 
   /// Reads these members. Skips fields of the document with wrong types. Throws InvalidOption for a claim.
   void read_document();
 };
+
+/// The metric that the main table, the live view and `tune` use.
+struct MainMetric {
+  std::string name;
+  bool is_maximized = false;  ///< the greatest value is the best
+  std::string reason;         ///< "the scenario's objective", "the first figure's metric"
+};
+
+/// The objective. Without one, the metric of the first figure: y, or the value of a heat map. If this figure
+/// shows no metric, test_nmse_top1, or test_loss_eval for a model trained on classes.
+MainMetric main_choice(const PlanHead& plan);
+
+/// Its name.
+std::string main_metric(const PlanHead& plan);
+
+/// A sentence that says which metric was taken and why. Empty for a plan with an objective.
+std::string main_metric_note(const PlanHead& plan);
 
 struct Scenario : PlanHead {
   std::vector<std::string>
@@ -106,6 +124,9 @@ struct ScenarioFile {
 /// entry. Names of data files are relative to the file that contains them. Throws UserError at "file:
 /// extends" if the base file is missing or the chain is circular, and at "file: version" for another format.
 ScenarioFile read_scenario_file(const std::filesystem::path& file);
+
+/// A document whose names of files are relative to the working directory, for a file in `folder`.
+Json moved_to(const std::filesystem::path& folder, Json document);
 
 /// All errors with their lines and columns. If an extended file, not the scenario file itself, wrote the
 /// value, the message names that file.

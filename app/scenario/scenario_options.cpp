@@ -92,6 +92,34 @@ void TuneFields::bind(Fields& fields) {
   is_log = scale == 0;
 }
 
+namespace {
+
+/// An objective that names its direction.
+struct DirectedObjective {
+  std::string metric;
+  std::optional<StudyObjective::Direction> direction;
+  void bind(Fields& fields) {
+    fields.required().add("metric", metric, "name of a metric");
+    fields.add("direction", direction, {"min", "max"},
+               "which value is the best (default: the least, or the greatest of accuracies, indices of "
+               "agreement, purities and shares of clusters with an expert)");
+  }
+};
+
+}  // namespace
+
+std::vector<Binding> StudyObjective::alternatives() {
+  const auto set = [this](const DirectedObjective& own) {
+    metric = own.metric;
+    direction = own.direction;
+  };
+  return {alternative(direction ? std::nullopt : std::optional(metric),
+                      [set](const std::string& own) {
+                        set({own, std::nullopt});
+                      }),
+          alternative(direction ? std::optional(DirectedObjective{metric, direction}) : std::nullopt, set)};
+}
+
 void ScenarioFields::bind(Fields& fields) {
   std::optional<std::string> schema, extends;
   std::int64_t version = kScenarioVersion;
@@ -106,13 +134,23 @@ void ScenarioFields::bind(Fields& fields) {
   fields.optional().add("source", source, "the paper and its figure or section");
   fields.optional().add_text_or_list("notes", notes, "free text: how the hyper-parameters were chosen", 0);
   ConfigFields::bind(fields);
-  fields.optional().add("arms", arms, "name → overrides {path: value} (default: one arm, base)");
+  fields.optional().add(
+      "arms", arms,
+      "name → overrides {path: value} (default: one arm, base); a template makes an arm for "
+      "each value: \"aux_{c}\": {\"for\": {\"c\": [0.01, 0.1]}, \"set\": {\"loss.aux\": "
+      "\"{c}\"}}");
   fields.optional().add(
       "sweep", sweep,
       "path → [values] or {\"log2range\": [low, high]}, or \"zip\" → {path: [values], …}, or path → "
       "{\"crossing\": {…}}, whose values are placed where a metric's mean crosses a level; several entries "
-      "make a grid, the first varying slowest, a crossing fastest");
+      "make a grid, the first varying slowest, a crossing fastest; {\"values\": [values], \"arms\": "
+      "[\"cosine\"]} "
+      "is swept by these arms (names, or patterns with *) alone, and the other arms stand at every value");
   fields.add("seeds", seeds, "repetitions");
+  fields.add(
+      "objective", objective,
+      "the metric that the study is about: `moelab tune` chooses by it, and the main table and the live "
+      "view show it; a metric, or {\"metric\", \"direction\"} (default: the first figure's metric)");
   fields.optional().add("tune", tune,
                         "path → range that `moelab tune` chooses from, for every arm on root seed 1000");
   fields.optional().add("labels", labels,

@@ -65,12 +65,21 @@ struct TuneFields {
   void bind(Fields& fields);
 };
 
+/// "objective": a metric, or {"metric", "direction"}.
+struct StudyObjective {
+  enum class Direction { min, max };
+  std::string metric;
+  std::optional<Direction> direction;  ///< unset: of the metric (is_larger_better)
+  std::vector<Binding> alternatives();
+};
+
 /// All fields of a scenario file. Arms, sweep, evaluations and profiles are overrides of the JSON document;
 /// they are applied before the document is read.
 struct ScenarioFields : ConfigFields {
   std::string name, title, source;
   std::vector<std::string> notes;
   SeedFields seeds;
+  std::optional<StudyObjective> objective;
   NamedValues<TuneFields> tune;
   NamedValues<std::string> labels;  ///< display names
   std::vector<ClaimOptions> claims;

@@ -202,6 +202,7 @@ void resolve_fields(const std::vector<Field>& fields, const Json& given, const s
                           std::any_of(fields.begin(), fields.end(),
                                       [&key = key](const Field& field) { return field.name == key; });
     if (is_known) continue;
+    if (errors.all().size() >= ErrorList::kMostErrors) break;  // finding near names takes time
     std::vector<std::string> allowed;
     if (!tag.empty()) allowed.push_back(tag);
     for (const Field& field : fields) allowed.push_back(field.name);

@@ -87,12 +87,31 @@ class CsvLines {
 
 }  // namespace
 
+namespace {
+
+/// Throws UserError for text that is not UTF-8, or whose line ends are those of no program of today.
+void check_encoding(std::string_view text, const std::string& source) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff") ||
+      text.substr(0, 100).find('\0') != text.npos)
+    throw UserError(source, "is UTF-16, needs UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW");
+  const Json string(std::string{text});
+  if (string.dump(-1, ' ', false, Json::error_handler_t::ignore) !=
+      string.dump(-1, ' ', false, Json::error_handler_t::replace))
+    throw UserError(source, "is not UTF-8 (Latin-1?), needs UTF-8: iconv -f LATIN1 -t UTF-8 FILE > NEW");
+  if (text.find('\r') != text.npos && text.find('\n') == text.npos)
+    throw UserError(source, "has line ends of CR alone, needs LF or CR LF: tr '\\r' '\\n' < FILE > NEW");
+}
+
+}  // namespace
+
 CsvTable parse_csv(std::string_view text, const std::string& source) {
+  check_encoding(text, source);
   CsvLines lines(text, source);
   if (lines.at_end()) throw UserError(source, "is empty; needs a head with the names of its columns");
   CsvTable table{lines.next(), {}};
   for (const std::string& name : table.columns) {
-    if (name.empty()) lines.refuse("has a column without a name");
+    // The first column of pandas is an index without a name.
+    if (name.empty() && &name != &table.columns.front()) lines.refuse("has a column without a name");
     if (std::count(table.columns.begin(), table.columns.end(), name) > 1)
       lines.refuse(fmt::format("has the column '{}' twice", name));
   }
@@ -230,12 +249,13 @@ class Export {
   void rows(const Take& take) const {
     std::vector<Json> fields;
     for (const ResultRow& row : table_.rows) {
+      if (row.is_copy) continue;
       fields.clear();
       fields.emplace_back(row.cell);
       fields.emplace_back(row.arm);
       fields.emplace_back(row.seed);
       for (const std::string& path : table_.sweep_paths) {
-        const SweepValue* const swept = row.coordinate(path);
+        const SweepValue* const swept = table_.sweeps(row.arm, path) ? row.coordinate(path) : nullptr;
         fields.push_back(swept ? to_json(*swept) : Json());
       }
       fields.push_back(row.state);

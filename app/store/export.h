@@ -19,7 +19,7 @@ struct ExportTable {
 
 /// Returns the results as a tidy table.
 ///
-/// - Without `trace`, one row per planned cell.
+/// - Without `trace`, one row per planned cell. The field of a path that its arm does not sweep is empty.
 /// - With `trace`, one row per cell, recorded step and layer. Layers have rows only if a model has several.
 ///   Metric names then lack the layer suffix.
 ///
@@ -46,8 +46,8 @@ struct CsvTable {
 /// Throws UserError
 /// - at "source:line" if a line has more or fewer fields than the header;
 /// - at "source:line" if a quote is not closed or stands inside a field, or if text follows a quoted field;
-/// - at "source:line" if a column has no name or the same name as another one;
-/// - at "source" if the text has no header.
+/// - at "source:line" if a column other than the first has no name, or the same name as another one;
+/// - at "source" if the text has no header, is not UTF-8, or has line ends of "\r" alone.
 CsvTable parse_csv(std::string_view text, const std::string& source);
 
 }  // namespace moelab

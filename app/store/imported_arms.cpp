@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -33,32 +33,48 @@ std::string place_key(int seed, const SweepPoint& point) {
   return key;
 }
 
-double read_metric(const std::string& field, const std::string& place, const std::string& column) {
+/// Whether a text means no value, as pandas and trackers write it.
+bool is_no_value(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  static const std::set<std::string> words = {"", "nan", "na", "none", "null", "-nan"};
+  return words.contains(text);
+}
+
+bool is_infinite(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (text.starts_with('-') || text.starts_with('+')) text.erase(0, 1);
+  return text == "inf" || text == "infinity";
+}
+
+double read_metric(const std::string& field, const std::string& place, const std::string& column,
+                   bool is_positive) {
   const std::optional<double> value = read_written_number(field);
-  if (!value)
-    throw UserError(place, fmt::format("{} is '{}', needs a finite number, or nothing", column, field));
-  if (*value < 0 && is_declared_positive(column))
+  if (!value) throw UserError(place, fmt::format("{} is '{}', needs a number, or nothing", column, field));
+  if (*value < 0 && is_positive)
     throw UserError(place,
                     fmt::format("{} is '{}', needs a number of at least 0, or nothing", column, field));
   return *value;
 }
 
-/// Whether the column occurs in an export, but is not needed for an import.
+/// Whether the column occurs in an export, or is the index of pandas, but is not needed for an import.
 bool is_passed_over(const std::string& column) {
-  return column == "cell" || column == "arm";
+  return column == "cell" || column == "arm" || column.empty() || column == "Unnamed: 0";
 }
 
 /// Reads the rows of an imported table for a plan.
 class ImportReader {
  public:
-  ImportReader(const CsvTable& table, const RunResults& results, const std::string& source)
-      : table_(table), results_(results), source_(source) {
+  ImportReader(const CsvTable& table, const RunResults& results, const std::string& source,
+               const ImportRules& rules)
+      : table_(table), results_(results), source_(source), rules_(rules) {
     for (const ResultRow& row : results.table.rows) {
       if (row.arm == results.table.arms.front()) missing_.insert(place_key(row.seed, row.point));
       for (const auto& metric : row.metrics) known_.insert(metric.first);
     }
     planned_ = missing_;
     for (const std::string& name : metric_names()) known_.insert(name);
+    known_.insert(rules.positive.begin(), rules.positive.end());
+    for (const auto& [column, name] : rules.names) known_.insert(name);
     seed_ = require(kSeed);
     for (const std::string& path : results.table.sweep_paths) paths_.emplace_back(path, require(path));
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
@@ -77,6 +93,8 @@ class ImportReader {
     return rows;
   }
   int missing() const { return static_cast<int>(missing_.size()); }
+  /// The columns that are no metrics, which the rules ignore.
+  const std::vector<std::string>& ignored() const { return ignored_; }
 
  private:
   std::size_t require(const std::string& column) const {
@@ -88,20 +106,25 @@ class ImportReader {
     return static_cast<std::size_t>(found - table_.columns.begin());
   }
 
-  bool is_metric_column(const std::string& name) const {
+  bool is_metric_column(const std::string& name) {
     const std::vector<std::string>& paths = results_.table.sweep_paths;
     if (name == kSeed || name == kState || is_passed_over(name)) return false;
     if (std::find(paths.begin(), paths.end(), name) != paths.end()) return false;
-    if (!known_.contains(name))
-      throw UserError(source_, unknown_name("metric", name, {known_.begin(), known_.end()}));
-    return true;
+    if (known_.contains(name)) return true;
+    if (!rules_.ignores_unknown)
+      throw UserError(source_,
+                      unknown_name("metric", name, {known_.begin(), known_.end()}) +
+                          "; --map OLD=NEW renames a column, --positive NAME declares a metric of your "
+                          "own, --ignore-unknown passes over the others");
+    ignored_.push_back(name);
+    return false;
   }
 
   Json row(const std::vector<std::string>& fields, const std::string& place) {
-    int seed = 0;
     const std::string& number = fields[seed_];
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), seed);
-    if (error != std::errc() || end != number.data() + number.size())
+    const double read = read_written_number(number).value_or(-1);  // pandas may write 0.0
+    const int seed = read >= 0 && read <= 1e9 ? static_cast<int>(read) : -1;
+    if (seed < 0 || seed != read)
       throw UserError(place, fmt::format("seed is '{}', needs a whole number", number));
     SweepPoint point;
     for (const auto& [path, column] : paths_)
@@ -118,7 +141,11 @@ class ImportReader {
 
   std::string state(const std::vector<std::string>& fields, const std::string& place) const {
     const auto found = std::find(table_.columns.begin(), table_.columns.end(), kState);
-    if (found == table_.columns.end()) return "done";
+    if (found == table_.columns.end()) {
+      const bool has_infinite = std::any_of(metrics_.begin(), metrics_.end(),
+                                            [&](std::size_t column) { return is_infinite(fields[column]); });
+      return has_infinite ? "diverged" : "done";
+    }
     const std::string& given = fields[static_cast<std::size_t>(found - table_.columns.begin())];
     const std::vector<std::string> states = {"done", "diverged", "failed"};
     if (std::find(states.begin(), states.end(), given) == states.end())
@@ -130,7 +157,9 @@ class ImportReader {
     Json values = Json::object();
     for (const std::size_t column : metrics_) {
       const std::string& name = table_.columns[column];
-      if (!fields[column].empty()) values[name] = read_metric(fields[column], place, name);
+      if (is_no_value(fields[column]) || is_infinite(fields[column])) continue;
+      const bool is_positive = is_declared_positive(name) || rules_.positive.contains(name);
+      values[name] = read_metric(fields[column], place, name, is_positive);
     }
     return values;
   }
@@ -138,6 +167,8 @@ class ImportReader {
   const CsvTable& table_;
   const RunResults& results_;
   const std::string& source_;
+  const ImportRules& rules_;
+  std::vector<std::string> ignored_;
   std::set<std::string> planned_, missing_;  // keys of the plan's seeds and points, and keys without a row
   std::set<std::string> known_;              // metric names
   std::size_t seed_ = 0;
@@ -170,6 +201,8 @@ void add_imported_arms(RunResults& results, const fs::path& directory) {
     for (const Json& row : imported.at("rows"))
       rows[place_key(row.at("seed").get<int>(), read_point(row.at("point")))] = &row;
     results.table.arms.push_back(arm);
+    for (const Json& name : imported.value("positive", Json::array()))
+      results.table.own_positive.insert(name.get<std::string>());
     for (const ResultRow& place : planned) {
       ResultRow row{fmt::format("{}{}", kImportedCell, arm), arm, place.seed, place.point, "missing", {}, {}};
       const auto found = rows.find(place_key(place.seed, place.point));
@@ -184,7 +217,7 @@ void add_imported_arms(RunResults& results, const fs::path& directory) {
 }
 
 ImportedCounts import_arm(const RunAddress& run, const std::string& arm, std::string_view csv,
-                          const std::string& source) {
+                          const std::string& source, const ImportRules& rules) {
   check_name(arm, "--arm");
   const RunResults results = load_results(run, RecordPart::metrics);
   const std::vector<std::string> imported = imported_arms(results.table);
@@ -193,19 +226,43 @@ ImportedCounts import_arm(const RunAddress& run, const std::string& arm, std::st
   const std::vector<std::string>& arms = results.table.arms;
   if (!counts.replaced && std::find(arms.begin(), arms.end(), arm) != arms.end())
     throw UserError("--arm", fmt::format("'{}' is an arm of the scenario; needs a name of its own", arm));
-  const CsvTable table = parse_csv(csv, source);
-  ImportReader reader(table, results, source);
+  CsvTable table = parse_csv(csv, source);
+  for (const auto& [column, name] : rules.names) {
+    const auto found = std::find(table.columns.begin(), table.columns.end(), column);
+    if (found == table.columns.end()) throw UserError("--map", unknown_name("column", column, table.columns));
+    if (std::find(table.columns.begin(), table.columns.end(), name) != table.columns.end())
+      throw UserError("--map", fmt::format("got '{}={}', but the table has '{}', too", column, name, name));
+    *found = name;
+  }
+  ImportReader reader(table, results, source, rules);
   Json rows = reader.rows();
   counts.rows = static_cast<int>(rows.size());
   counts.missing = reader.missing();
   for (const std::string& column : table.columns)
-    if (is_passed_over(column)) counts.passed_over.push_back(column);
+    if (is_passed_over(column)) counts.passed_over.push_back(column.empty() ? "the index" : column);
+  counts.ignored = reader.ignored();
   const Json document = {{"arm", arm},
                          {"source", fs::path(source).filename().string()},
                          {"imported_at", utc_now()},
+                         {"positive", rules.positive},
                          {"rows", std::move(rows)}};
   replace_file(folder_of_imports(run.directory(), results.id) / (arm + ".json"), sealed_text(document));
   return counts;
+}
+
+void remove_imported_arm(const RunAddress& run, const std::string& arm) {
+  const std::string plan = find_plan(run).plan.id;
+  std::vector<std::string> imported;
+  for (const fs::path& file : imported_files(run.directory(), plan)) {
+    imported.push_back(file.stem().string());
+    if (imported.back() != arm) continue;
+    std::error_code error;
+    fs::remove(file, error);
+    if (error) throw EnvironmentError(fmt::format("{}: {}", file.string(), error.message()));
+    return;
+  }
+  throw UserError("--arm", imported.empty() ? fmt::format("'{}' is no imported arm; the run has none", arm)
+                                            : unknown_name("imported arm", arm, imported));
 }
 
 }  // namespace moelab

@@ -162,7 +162,12 @@ void add_end(Json& provenance) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   provenance["ended_at"] = utc_now();
-  provenance["peak_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
+#ifdef __APPLE__  // counts in bytes, Linux in kilobytes
+  constexpr std::int64_t kUnit = 1;
+#else
+  constexpr std::int64_t kUnit = 1024;
+#endif
+  provenance["peak_memory_bytes"] = std::int64_t{usage.ru_maxrss} * kUnit;
 }
 
 Json read_journal_provenance(const fs::path& journal) {

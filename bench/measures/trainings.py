@@ -148,4 +148,4 @@ def training_table(bench, records):
 def memory_lines(runs):
     peak, needed = median(runs, "peak_memory_mb"), median(runs, "needed_memory_mb")
     return ["", f"Memory on M: {peak:.0f} MB; parameters, gradients, optimizer state, data and one batch's activations are "
-            f"{needed:.0f} MB, of which the peak is {peak / needed:.2f} times."]
+            f"{needed:.0f} MB. The peak is {peak / needed:.2f} times that."]

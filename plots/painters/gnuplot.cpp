@@ -70,11 +70,22 @@ int spawn_gnuplot(const std::filesystem::path& directory, const std::string& scr
   return status;
 }
 
+/// Opens a pipe that other programs do not inherit; −1 with errno where that fails.
+int open_pipe(std::array<int, 2>& ends) {
+#ifdef __APPLE__  // has no pipe2
+  if (pipe(ends.data()) != 0) return -1;
+  for (const int end : ends) fcntl(end, F_SETFD, FD_CLOEXEC);
+  return 0;
+#else
+  return pipe2(ends.data(), O_CLOEXEC);
+#endif
+}
+
 }  // namespace
 
 void run_gnuplot(const std::filesystem::path& directory, const std::string& script) {
   std::array<int, 2> errors{};
-  if (pipe2(errors.data(), O_CLOEXEC) != 0) require(errno, "cannot open a pipe");
+  if (open_pipe(errors) != 0) require(errno, "cannot open a pipe");
   pid_t process = 0;
   const int status = spawn_gnuplot(directory, script, errors[1], process);
   close(errors[1]);

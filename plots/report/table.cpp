@@ -171,33 +171,6 @@ std::string markdown_text(const std::string& text) {
   return escaped;
 }
 
-std::string markdown_target(const std::string& name) {
-  constexpr std::string_view kPlain = "._-/";
-  std::string target;
-  for (const char letter : name) {
-    const auto code = static_cast<unsigned char>(letter);
-    const bool is_plain =
-        code < 0x80 && (std::isalnum(code) != 0 || kPlain.find(letter) != std::string_view::npos);
-    target += is_plain ? std::string(1, letter) : fmt::format("%{:02X}", code);
-  }
-  return target;
-}
-
-std::string markdown_code(const std::string& text) {
-  const std::string line = visible_line(text);
-  std::size_t longest = 0, run = 0;
-  for (const char letter : line) {
-    run = letter == '`' ? run + 1 : 0;
-    longest = std::max(longest, run);
-  }
-  const std::string fence(longest + 1, '`'), room = longest > 0 ? " " : "";
-  return fence + room + line + room + fence;
-}
-
-std::string markdown_code_line(const std::string& text) {
-  return "    " + visible_line(text);
-}
-
 std::string anchor(const std::string& heading) {
   std::string name;
   for (const char letter : heading) {

@@ -46,16 +46,6 @@ std::string gnuplot_csv_cell(std::string_view text);
 /// Viewers still link addresses with http: or https:. Control characters are written out.
 std::string markdown_text(const std::string& text);
 
-/// A file name as the target of a link. Characters other than letters, digits, . _ - and / are
-/// percent-encoded.
-std::string markdown_target(const std::string& name);
-
-/// Text between backticks, with longer fences where the text has backticks.
-std::string markdown_code(const std::string& text);
-
-/// A line of an indented block of code, where nothing is markup.
-std::string markdown_code_line(const std::string& text);
-
 /// The anchor of a heading: small letters, digits, hyphens and underscores, with hyphens for spaces.
 std::string anchor(const std::string& heading);
 

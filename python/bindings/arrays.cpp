@@ -1,13 +1,16 @@
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <optional>
 
+#include "analysis/metrics/task.h"
 #include "app/cli/analyze.h"
 #include "app/cli/verbs.h"
 #include "app/run/cell.h"
 #include "app/scenario/overrides.h"
 #include "bindings/bindings.h"
 #include "sim/base/error.h"
+#include "sim/model/loss/task_loss.h"
 
 namespace moelab::python {
 namespace {
@@ -37,14 +40,53 @@ std::optional<NpyType> type_of(const nb::dlpack::dtype& type) {
   }
 }
 
-std::string analyze(const nb::dict& arrays, int top_k, int neighbours) {
+/// The arrays of one argument of `analyze`: batches of entries (name, layer or None, array or None, array of
+/// the experts beside it or None). An array is (its bits, the name of a type that NumPy lacks or None).
+class GivenBatches {
+ public:
+  std::vector<std::vector<MemoryEntry>> read(const nb::handle& batches, const std::string& path) {
+    std::vector<std::vector<MemoryEntry>> all;
+    for (const nb::handle& batch : batches) {
+      std::vector<MemoryEntry>& own = all.emplace_back();
+      for (const nb::handle& entry : batch) {
+        MemoryEntry& made = own.emplace_back();
+        made.name = nb::cast<std::string>(entry[0]);
+        if (!entry[1].is_none()) made.layer = nb::cast<int>(entry[1]);
+        made.array = array(entry[2], path);
+        made.index = array(entry[3], path);
+      }
+    }
+    return all;
+  }
+
+ private:
+  std::optional<MemoryArray> array(const nb::handle& given, const std::string& path) {
+    if (given.is_none()) return std::nullopt;
+    kept_.push_back(nb::cast<GivenArray>(given[0]));
+    MemoryArray memory = memory_array(kept_.back(), path);
+    if (!given[1].is_none()) memory.format.type = type_of_name(nb::cast<std::string>(given[1])).value();
+    return memory;
+  }
+
+  std::vector<GivenArray> kept_;  // keeps the shared arrays alive
+};
+
+/// `settings`: the JSON of the other arguments. An argument that names files has them there.
+std::string analyze(const nb::dict& arrays, const std::string& settings) {
   AnalyzedArrays analyzed;
-  analyzed.top_k = top_k;
-  analyzed.neighbours = neighbours;
   const std::vector<std::pair<const char*, ArraySource*>> places = {
       {"probs", &analyzed.probs},
       {"logits", &analyzed.logits},
+      {"scores", &analyzed.scores},
+      {"gates", &analyzed.gates},
+      {"experts", &analyzed.experts},
+      {"counts", &analyzed.counts},
+      {"mask", &analyzed.mask},
+      {"tokens", &analyzed.tokens},
       {"labels", &analyzed.labels},
+      {"documents", &analyzed.documents},
+      {"lengths", &analyzed.lengths},
+      {"selection_bias", &analyzed.selection_bias},
       {"inputs", &analyzed.inputs},
       {"router", &analyzed.router},
       {"embeddings", &analyzed.embeddings},
@@ -52,12 +94,29 @@ std::string analyze(const nb::dict& arrays, int top_k, int neighbours) {
       {"previous_probs", &analyzed.previous_probs},
       {"previous_logits", &analyzed.previous_logits},
       {"previous_assignments", &analyzed.previous_assignments}};
-  std::vector<GivenArray> kept;  // keeps the shared arrays alive
+  GivenBatches given;
+  const Json values = Json::parse(settings);
   for (const auto& [name, source] : places) {
-    if (!arrays.contains(name)) continue;
-    kept.push_back(nb::cast<GivenArray>(arrays[name]));
-    *source = memory_array(kept.back(), name);
+    if (arrays.contains(name)) source->batches = given.read(arrays[name], name);
+    if (values.at("files").contains(name)) {
+      for (const Json& file : values.at("files").at(name))
+        source->files.emplace_back(file.get<std::string>());
+    }
   }
+  for (const auto& [name, text] :
+       std::initializer_list<std::pair<const char*, std::string*>>{{"axes", &analyzed.axes},
+                                                                   {"layers", &analyzed.layers},
+                                                                   {"score", &analyzed.score},
+                                                                   {"groups", &analyzed.groups},
+                                                                   {"dtype", &analyzed.dtype},
+                                                                   {"ranks", &analyzed.ranks}})
+    *text = values.at(name).get<std::string>();
+  analyzed.model = values.at("model");
+  analyzed.label_names = values.at("label_names").get<std::vector<std::string>>();
+  analyzed.expert_count = values.at("expert_count").get<int>();
+  analyzed.top_k = values.at("top_k").get<int>();
+  analyzed.neighbours = values.at("neighbours").get<int>();
+  analyzed.by_score = values.at("by_score").get<bool>();
   return released([&] { return json_text(to_json(analyze_arrays(analyzed))); });
 }
 
@@ -75,6 +134,29 @@ void add_set(const std::string& prefix, const Layout& layout, Dataset data, nb::
     sample[(prefix + "y").c_str()] = owning_array<double>(std::move(data.y), layout.target_shape(n));
   }
   sample[(prefix + "labels").c_str()] = owning_array<std::int64_t>(std::move(labels), layout.label_shape(n));
+}
+
+/// Whether the last phase trains with cross-entropy.
+bool is_cross_entropy(const ExperimentOptions& experiment) {
+  const LossOptions& loss = experiment.phases.empty() ? experiment.loss : experiment.phases.back().loss;
+  return task_loss_kind(loss.task).needs_classes;
+}
+
+/// {"loss", "nmse", "accuracy"} of outputs (n, o), as the metrics of the group `task` define them. A metric
+/// that does not apply is left out.
+std::string task_metrics(const GivenArray& outputs, const GivenArray& targets, bool cross_entropy,
+                         bool classes) {
+  const MemoryArray given = memory_array(outputs, "outputs"), wanted = memory_array(targets, "y");
+  return released([&] {
+    const NpyReader of_outputs(given, "outputs"), of_targets(wanted, "y");
+    const Matrix f = of_outputs.read_finite(0, of_outputs.rows()), y = of_targets.read(0, of_targets.rows());
+    Json values = {{"loss", cross_entropy ? mean_cross_entropy(f, y) : mean_squared_error(f, y)}};
+    if (!cross_entropy) {
+      if (const std::optional<double> nmse = normalised_mean_squared_error(f, y)) values["nmse"] = *nmse;
+    }
+    if (classes || cross_entropy) values["accuracy"] = accuracy(f, y);
+    return json_text(values);
+  });
 }
 
 nb::dict sample(const std::string& file, const std::string& document, const std::string& profile,
@@ -95,7 +177,10 @@ nb::dict sample(const std::string& file, const std::string& document, const std:
                  {"cell", cell.id},
                  {"arm", cell.arm},
                  {"seed", cell.seed},
-                 {"point", point_json(cell.point)}};
+                 {"point", point_json(cell.point)},
+                 {"cross_entropy", is_cross_entropy(cell.options->experiment)},
+                 {"classes", drawn_sets.layout.class_targets},
+                 {"eval_gating", cell.options->experiment.model.gating.eval.chosen()}};
     sets.layout = drawn_sets.layout;
     sets.train = std::move(drawn_sets.train);
     sets.test = std::move(drawn_sets.test);
@@ -123,8 +208,10 @@ MemoryArray memory_array(const GivenArray& array, const std::string& path) {
 
 void bind_arrays(nb::module_& module) {
   using namespace nb::literals;
-  module.def("analyze", analyze, "arrays"_a, "top_k"_a, "neighbours"_a,
+  module.def("analyze", analyze, "arrays"_a, "settings"_a,
              "The answer of `moelab analyze --json` for contiguous arrays by the names of its options.");
+  module.def("task_metrics", task_metrics, "outputs"_a, "targets"_a, "cross_entropy"_a, "classes"_a,
+             "Loss, nmse and accuracy of outputs (n, o), as the program defines them (JSON).");
   module.def("sample", sample, "file"_a, "document"_a, "profile"_a, "settings"_a, "arm"_a, "seed"_a, "at"_a,
              "The data that a cell draws, and which cell it is: x, y, labels, test_x, … and about (JSON).");
 }

@@ -27,9 +27,23 @@ void bind_arrays(nb::module_& module);
 void bind_runs(nb::module_& module);
 void bind_training(nb::module_& module);
 
+/// During its lifetime, notes of the program ("moelab: …" on std::cerr) are collected. Its destructor passes
+/// them to Python's logging. Other text passes through. The caller holds the interpreter's lock.
+class CollectedNotes {
+ public:
+  CollectedNotes();
+  ~CollectedNotes();
+  CollectedNotes(const CollectedNotes&) = delete;
+  CollectedNotes& operator=(const CollectedNotes&) = delete;
+};
+
+/// Passes the notes collected so far to Python's logging. The caller holds the interpreter's lock.
+void pass_on_notes();
+
 /// Runs `work` without the interpreter's lock. Throws UserError for an unknown MOELAB_VECTOR_LEVEL.
 template <class Work>
 auto released(const Work& work) {
+  const CollectedNotes notes;
   const nb::gil_scoped_release unlocked;
   kernels::check_vector_level();
   return work();
@@ -67,16 +81,23 @@ constexpr const char* kPythonRouter = "python";
 /// Adds the kind to the table of routers. Call it once, before other threads read the table.
 void add_python_router_kind();
 
-/// Registers a router for the lifetime of the process and returns a handle for router_options().
+/// The functions of a router and its start. Python owns it. Options and models share it, so it lives as long
+/// as they do.
 ///   forward(x (n, d), w) → scores (n, E)
-///   backward(x, w, ∂L/∂scores (n, E)) → (∂L/∂w, ∂L/∂x (n, d))
+///   backward(x, w, ∂L/∂scores (n, E), whether ∂L/∂x is needed) → (∂L/∂w, ∂L/∂x (n, d))
+struct RegisteredRouter {
+  nb::object forward, backward;
+  std::vector<std::int64_t> shape;  ///< shape of w; empty for (E, d)
+  std::vector<double> start;        ///< values of w; empty for the start of a linear router
+  double init_scale = 1;
+};
+
 /// `start` is the initial w, a contiguous array. With None, w has shape (E, d) and the initial values of a
 /// linear router.
-int register_router(const nb::object& forward, const nb::object& backward, const nb::object& start,
-                    double init_scale);
+RegisteredRouter registered_router(const nb::object& forward, const nb::object& backward,
+                                   const nb::object& start, double init_scale);
 
-/// The options of the router with this handle.
-RouterOptions router_options(int handle, bool trainable);
+RouterOptions router_options(std::shared_ptr<const RegisteredRouter> router, bool trainable);
 
 /// Throws UserError if a scenario uses such a router. The router exists in one process only, and cell ids do
 /// not cover it.

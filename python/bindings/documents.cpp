@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cli/check.h"
+#include "app/cli/command_line.h"
 #include "bindings/bindings.h"
 
 namespace moelab::python {
@@ -30,6 +31,11 @@ std::string validate(const std::string& file, const std::string& document, const
   });
 }
 
+/// The complete document of a scenario file. It contains the scenario that the file extends.
+std::string scenario_document(const std::string& file) {
+  return released([&] { return json_text(read_scenario_file(file).document); });
+}
+
 std::string list_checks(const std::vector<std::string>& ids) {
   return released([&] {
     Json list = Json::array();
@@ -38,14 +44,12 @@ std::string list_checks(const std::vector<std::string>& ids) {
   });
 }
 
-/// Runs one check and returns its finding.
-std::string check(const std::string& id, int seeds) {
-  return released([&] {
-    CheckEffort effort;
-    effort.seeds = seeds;
-    const Check& chosen = *chosen_checks(checks(), {id}).front();
-    return json_text(finding_json(chosen, chosen.run(effort)));
-  });
+/// Runs the command line `moelab WORDS…` and returns its exit status.
+int main_program(const std::vector<std::string>& words) {
+  std::vector<const char*> given = {"moelab"};
+  for (const std::string& word : words) given.push_back(word.c_str());
+  const nb::gil_scoped_release unlocked;
+  return run_command_line(static_cast<int>(given.size()), given.data());
 }
 
 }  // namespace
@@ -56,8 +60,11 @@ void bind_documents(nb::module_& module) {
              "The answer of `moelab list NAME --json`, of all axes for an empty name.");
   module.def("validate", validate, "file"_a, "document"_a, "profile"_a, "settings"_a,
              "The answer of `moelab validate --json`.");
+  module.def("scenario_document", scenario_document, "file"_a,
+             "The document of a scenario file, with what it extends (JSON).");
   module.def("list_checks", list_checks, "ids"_a, "The answer of `moelab check --list --json`.");
-  module.def("check", check, "id"_a, "seeds"_a, "One entry of the answer of `moelab check --json`.");
+  module.def("main", main_program, "words"_a,
+             "The program `moelab`, for a process of its own: its exit status.");
 }
 
 }  // namespace moelab::python

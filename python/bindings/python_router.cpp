@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 
 #include "bindings/bindings.h"
 #include "sim/base/error.h"
@@ -14,23 +13,9 @@ namespace {
 
 constexpr std::int64_t kMostParameters = std::int64_t{1} << 30;
 
-struct RegisteredRouter {
-  nb::object forward, backward;
-  std::vector<std::int64_t> shape;  ///< shape of w; empty for (E, d)
-  std::vector<double> start;        ///< values of w; empty for the start of a linear router
-  double init_scale = 1;
-};
-
-/// All registered routers, guarded by the interpreter's lock. Never freed, because models may outlive the
-/// interpreter's own tables.
-std::deque<RegisteredRouter>& registered_routers() {
-  static auto* const all = new std::deque<RegisteredRouter>;
-  return *all;
-}
-
 struct PythonRouterOptions {
   bool trainable = true;
-  int handle = -1;  ///< set only by router_options()
+  std::shared_ptr<const RegisteredRouter> functions = nullptr;  ///< set only by router_options()
 
   void bind(Fields& fields) { fields.add("trainable", trainable, "false freezes the router at its start"); }
 };
@@ -39,10 +24,9 @@ template <class Real>
 class PythonRouter final : public Router<Real> {
  public:
   PythonRouter(const PythonRouterOptions& options, const RouterSetting& setting)
-      : handle_(options.handle), dim_(setting.input_dim), experts_(setting.experts) {
-    if (handle_ < 0) throw InvalidOption("model.router.kind", "a router in Python is for moelab.train alone");
-    const nb::gil_scoped_acquire locked;
-    shape_ = router().shape;
+      : functions_(options.functions), dim_(setting.input_dim), experts_(setting.experts) {
+    if (!functions_) throw InvalidOption("model.router.kind", "a router in Python is for moelab.train alone");
+    shape_ = functions_->shape;
     if (shape_.empty()) shape_ = {experts_, dim_};
     count_ = 1;
     for (const std::int64_t size : shape_) count_ *= static_cast<std::size_t>(size);
@@ -54,9 +38,8 @@ class PythonRouter final : public Router<Real> {
   }
 
   void initialize(const Start& start, Real* parameters) const override {
-    const nb::gil_scoped_acquire locked;
     std::fill_n(parameters, block_size(), Real(0));
-    const RegisteredRouter& own = router();
+    const RegisteredRouter& own = *functions_;
     if (!own.start.empty()) {
       for (std::size_t i = 0; i < count_; ++i) parameters[i] = static_cast<Real>(own.start[i]);
       return;
@@ -71,7 +54,7 @@ class PythonRouter final : public Router<Real> {
   RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& /*scratch*/,
                              Real* scores) const override {
     const nb::gil_scoped_acquire locked;
-    const nb::object answer = router().forward(copied(context.x), copied(parameters));
+    const nb::object answer = functions_->forward(copied(context.x), copied(parameters));
     write("forward", answer, {context.x.rows, experts_},
           kernels::padded_rows(scores, context.x.rows, experts_));
     return {};
@@ -82,8 +65,8 @@ class PythonRouter final : public Router<Real> {
     const nb::gil_scoped_acquire locked;
     const int rows = context.x.rows;
     const View<const Real> delta = kernels::padded_rows(gradients.scores, rows, experts_);
-    const nb::object answer =
-        router().backward(copied(context.x), copied(parameters), copied(delta), gradients.inputs != nullptr);
+    const nb::object answer = functions_->backward(copied(context.x), copied(parameters), copied(delta),
+                                                   gradients.inputs != nullptr);
     if (gradients.parameters) {
       std::fill_n(gradients.parameters, block_size(), Real(0));
       const int count = static_cast<int>(count_);
@@ -100,8 +83,6 @@ class PythonRouter final : public Router<Real> {
   }
 
  private:
-  const RegisteredRouter& router() const { return registered_routers()[static_cast<std::size_t>(handle_)]; }
-
   /// A copy that Python owns, so it may keep and change the values.
   nb::ndarray<nb::numpy, Real> copied(const View<const Real>& view) const {
     std::vector<Real> values;
@@ -127,15 +108,16 @@ class PythonRouter final : public Router<Real> {
     }
   }
 
-  int handle_, dim_, experts_;
+  std::shared_ptr<const RegisteredRouter> functions_;
+  int dim_, experts_;
   std::vector<std::int64_t> shape_;
   std::size_t count_ = 0;
 };
 
 }  // namespace
 
-int register_router(const nb::object& forward, const nb::object& backward, const nb::object& start,
-                    double init_scale) {
+RegisteredRouter registered_router(const nb::object& forward, const nb::object& backward,
+                                   const nb::object& start, double init_scale) {
   RegisteredRouter router{forward, backward, {}, {}, init_scale};
   if (!start.is_none()) {
     const GivenArray kept = nb::cast<GivenArray>(start);
@@ -147,8 +129,7 @@ int register_router(const nb::object& forward, const nb::object& backward, const
     router.shape = values.shape();
     router.start.assign(entries_of.data(), entries_of.data() + entries_of.size());
   }
-  registered_routers().push_back(std::move(router));
-  return static_cast<int>(registered_routers().size()) - 1;
+  return router;
 }
 
 void add_python_router_kind() {
@@ -156,11 +137,8 @@ void add_python_router_kind() {
       kPythonRouter, "γ(x) computed by functions of Python, in this process alone")});
 }
 
-RouterOptions router_options(int handle, bool trainable) {
-  const nb::gil_scoped_acquire locked;
-  if (handle < 0 || handle >= static_cast<int>(registered_routers().size()))
-    throw UserError("model.router", "the router is of another process");
-  return PythonRouterOptions{trainable, handle};
+RouterOptions router_options(std::shared_ptr<const RegisteredRouter> router, bool trainable) {
+  return PythonRouterOptions{trainable, std::move(router)};
 }
 
 void refuse_python_routers(const Scenario& scenario) {

@@ -36,6 +36,24 @@ nb::object column_of(const ExportTable& table, std::size_t place, bool is_metric
   return nb::cast(owning_array<double>(std::move(values), {rows}));
 }
 
+/// The plans of a run folder, by id: [{"plan", "name", "profile", "cells", "last"}].
+std::string plans(const std::string& directory) {
+  return released([&] {
+    const std::filesystem::path folder = RunAddress(directory).directory();
+    const std::string shown = shown_plan(folder);
+    Json list = Json::array();
+    for (const std::string& id : plan_ids(folder)) {
+      const Plan plan = find_plan({folder, id}).plan;
+      list.push_back({{"plan", id},
+                      {"name", plan.head.name},
+                      {"profile", plan.head.profile},
+                      {"cells", plan.cells.size()},
+                      {"last", id == shown}});
+    }
+    return json_text(list);
+  });
+}
+
 /// The exported table as a list of (name, column).
 nb::list table(const std::string& directory, const std::string& plan, bool trace) {
   std::size_t keys = 0;
@@ -137,6 +155,10 @@ void import_frame(const std::string& directory, const std::string& plan, const s
   released([&] { return import_arm({directory, plan}, arm, csv, "frame"); });
 }
 
+void remove_arm(const std::string& directory, const std::string& plan, const std::string& arm) {
+  released([&] { remove_imported_arm({directory, plan}, arm); });
+}
+
 /// Runs Python's signal handlers and `progress` during a session, and stores the first exception.
 class Watch {
  public:
@@ -145,6 +167,7 @@ class Watch {
   bool operator()(const SessionProgress& session) {
     const nb::gil_scoped_acquire locked;
     if (error_) return true;
+    pass_on_notes();
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       if (!progress_.is_none()) {
@@ -178,35 +201,61 @@ std::vector<std::string> equal_command(const std::string& file, const std::strin
   return words;
 }
 
+/// Options of a run, as JSON: {"seeds", "max_seeds", "hours", "until_decided", "retry", "leases", "force"}.
+struct RunSettings {
+  explicit RunSettings(const Json& given)
+      : added_seeds(given.at("seeds").get<std::string>()),
+        retry(given.at("retry").get<bool>()),
+        leases(given.at("leases").get<bool>()),
+        force(given.at("force").get<bool>()) {
+    deciding.until_decided = given.at("until_decided").get<bool>();
+    deciding.max_seeds = given.at("max_seeds").get<int>();
+    deciding.hours = given.at("hours").get<double>();
+  }
+
+  std::string added_seeds;
+  DecidingChoice deciding = {};
+  bool retry, leases, force;
+};
+
 std::string run(const std::string& file, const std::string& document, const std::string& profile,
                 const std::vector<std::string>& settings, const std::string& out, int threads,
-                nb::object progress) {
+                const std::string& further, nb::object progress) {
   Watch watch(std::move(progress));
+  const RunSettings asked(parse_json(further, "run"));
   PlanChoice choice;
   choice.scenario.settings = settings;
   choice.out = out;
+  choice.added_seeds = asked.added_seeds;
   const std::string answer = released([&] {
     const auto load = [given = GivenScenario{file, document, profile}](const std::vector<std::string>& sets) {
       return given.load(sets);
     };
-    auto [scenario, directory] = planned_run(choice, false, load);
+    PlannedRun planned = planned_run(choice, asked.deciding.until_decided, load);
+    check_deciding(asked.deciding, planned.scenario);
     SessionOptions options;
-    options.directory = directory;
+    options.directory = planned.directory;
     options.threads = thread_count(threads);
     options.arguments = equal_command(file, profile, settings);
-    options.admit = [&, &planned = scenario](const Records& records) {
-      const RunCost cost = run_cost(planned, records, options.threads);
+    options.retry_failed = asked.retry;
+    options.leases = asked.leases;
+    options.admit = [&](const Records& records) {
+      if (asked.force) return;
+      const RunCost cost = run_cost(planned.scenario, records, options.threads);
       check_memory(cost.process_bytes, cost.cell_bytes, cost.threads, available_bytes(), "");
     };
     options.watch = [&](const SessionProgress& session) { return watch(session); };
-    const SessionOutcome outcome = run_and_search(scenario, options, run_cell);
-    Json ended = {{"directory", directory.string()},      {"plan", outcome.plan},
-                  {"interrupted", outcome.interrupted},   {"failed", outcome.failed},
-                  {"not_restored", outcome.not_restored}, {"hint", ""}};
+    const SessionOutcome outcome =
+        asked.deciding.until_decided
+            ? run_until_decided(settings, load, asked.deciding, options, planned, run_cell)
+            : run_and_search(planned.scenario, options, run_cell);
+    Json ended = {{"directory", planned.directory.string()}, {"plan", outcome.plan},
+                  {"interrupted", outcome.interrupted},      {"failed", outcome.failed},
+                  {"not_restored", outcome.not_restored},    {"hint", ""}};
     if (!outcome.interrupted) {
-      const RunResults results = load_results(directory, scenario, outcome.plan);
-      judge_claims(results, directory);
-      if (outcome.all_diverged) ended["hint"] = divergence_hint(scenario, results.table);
+      const RunResults results = load_results(planned.directory, planned.scenario, outcome.plan);
+      judge_claims(results, planned.directory);
+      if (outcome.all_diverged) ended["hint"] = divergence_hint(planned.scenario, results.table);
     }
     return json_text(ended);
   });
@@ -227,8 +276,10 @@ void bind_runs(nb::module_& module) {
              "The .npy files of a cell's saved arrays, by name.");
   module.def("import_arm", import_frame, "directory"_a, "plan"_a, "arm"_a, "csv"_a,
              "Adds results of another training as an arm.");
+  module.def("remove_arm", remove_arm, "directory"_a, "plan"_a, "arm"_a, "Removes an imported arm.");
+  module.def("plans", plans, "directory"_a, "The plans of a run folder (JSON).");
   module.def(
-      "run", run, "file"_a, "document"_a, "profile"_a, "settings"_a, "out"_a, "threads"_a,
+      "run", run, "file"_a, "document"_a, "profile"_a, "settings"_a, "out"_a, "threads"_a, "further"_a,
       "progress"_a.none(),
       "Runs a scenario's missing cells and judges its claims. progress(finished, total, partial, failed, "
       "diverged, seconds_left) is called some times a second.");

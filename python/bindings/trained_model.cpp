@@ -145,13 +145,22 @@ void check_room(const ExperimentOptions& options, const Layout& layout) {
 
 template <class Real>
 std::shared_ptr<TrainedModel> trained(TrainingSpec spec, const TrainingArrays& arrays, const Layout& layout,
-                                      const std::function<bool(double)>& progress) {
+                                      const TrainingCallbacks& asked) {
   check_room<Real>(spec.options, layout);
   Experiment<Real> experiment(spec.options, problem_of(arrays), seeds_of(spec));
+  const auto model_now = [&](const TrainOutcome& outcome) {
+    return std::make_shared<TypedModel<Real>>(experiment.model(), spec.options.model, layout, outcome);
+  };
   TrainCallbacks callbacks;
-  callbacks.progress = progress;
-  const TrainOutcome outcome = experiment.train(callbacks);
-  return std::make_shared<TypedModel<Real>>(experiment.model(), spec.options.model, layout, outcome);
+  callbacks.progress = asked.progress;
+  bool ends = false;
+  if (asked.record) {
+    callbacks.record = [&](std::int64_t step) {
+      if (!ends) ends = asked.record(step, model_now({TrainState::done, step}));
+    };
+    callbacks.stop = [&](std::int64_t) { return ends; };
+  }
+  return model_now(experiment.train(callbacks));
 }
 
 bool is_double(const TrainingSpec& spec) {
@@ -180,13 +189,13 @@ std::shared_ptr<TrainedModel> restored(const TrainingSpec& spec, const Layout& l
 }  // namespace
 
 std::shared_ptr<TrainedModel> train_model(TrainingSpec spec, const TrainingArrays& arrays,
-                                          const std::function<bool(double)>& progress) {
+                                          const TrainingCallbacks& callbacks) {
   const Layout layout = layout_of(arrays);
   check_training(spec.options);
   check_fit(spec.options, arrays, layout);
   spec.options.data.train_samples = static_cast<int>(arrays.x.format.shape.front());
-  return is_double(spec) ? trained<double>(std::move(spec), arrays, layout, progress)
-                         : trained<float>(std::move(spec), arrays, layout, progress);
+  return is_double(spec) ? trained<double>(std::move(spec), arrays, layout, callbacks)
+                         : trained<float>(std::move(spec), arrays, layout, callbacks);
 }
 
 std::shared_ptr<TrainedModel> restored_model(const TrainingSpec& spec, const Layout& layout,

@@ -40,9 +40,15 @@ struct TrainingSpec {
   int seed = 0;
 };
 
+struct TrainingCallbacks {
+  std::function<bool(double)> progress;  ///< receives the share of steps done; true interrupts the training
+  /// Receives a copy of the model at each record; true ends the training there. Null if nobody asks.
+  std::function<bool(std::int64_t step, std::shared_ptr<TrainedModel>)> record = nullptr;
+};
+
 /// Trains a model on the arrays. Throws UserError at the path of an option or an array.
 std::shared_ptr<TrainedModel> train_model(TrainingSpec spec, const TrainingArrays& arrays,
-                                          const std::function<bool(double)>& progress);
+                                          const TrainingCallbacks& callbacks);
 
 /// Restores a model with this layout from the arrays() of another model. Throws UserError at "file" if names
 /// or shapes differ.

@@ -20,16 +20,14 @@ int whole_number(const Json& object, const char* name, int least) {
   return value.get<int>();
 }
 
-/// Reads {"model", "loss", "train", "seed"}. A router defined in Python is {"python_router": {"handle",
-/// "trainable"}}.
-TrainingSpec read_spec(const Json& given) {
+using GivenRouter = std::shared_ptr<RegisteredRouter>;
+
+/// Reads {"model", "loss", "train", "seed"}. With `router`, a router defined in Python, "trainable_router"
+/// says whether training moves its parameters.
+TrainingSpec read_spec(const Json& given, const GivenRouter& router) {
   TrainingSpec spec;
   spec.options.model = resolve_options<ModelOptions>(given.at("model"), "model");
-  if (given.contains("python_router")) {
-    const Json& router = given.at("python_router");
-    spec.options.model.router =
-        router_options(router.at("handle").get<int>(), router.at("trainable").get<bool>());
-  }
+  if (router) spec.options.model.router = router_options(router, given.at("trainable_router").get<bool>());
   spec.options.loss = resolve_options<LossOptions>(given.at("loss"), "loss");
   spec.options.train = resolve_options<TrainOptions>(given.at("train"), "train");
   spec.seed = whole_number(given, "seed", 0);
@@ -57,25 +55,39 @@ Labels given_labels(const nb::object& labels, GivenArray& kept) {
   return memory_array(kept, "labels");
 }
 
+/// `record(step, model)` is called at each record; a true answer ends the training.
 std::shared_ptr<TrainedModel> train(const std::string& spec, const GivenArray& x, const GivenArray& y,
-                                    const nb::object& labels) {
+                                    const nb::object& labels, const GivenRouter& router,
+                                    const nb::object& record) {
   TrainingArrays arrays{memory_array(x, "x"), memory_array(y, "y"), {}};
   GivenArray kept;
   arrays.labels = given_labels(labels, kept);
   std::unique_ptr<nb::python_error> error;
-  const auto progress = [&](double /*share*/) {
+  TrainingCallbacks callbacks;
+  callbacks.progress = [&](double /*share*/) {
     const nb::gil_scoped_acquire locked;
     if (!error && PyErr_CheckSignals() != 0) error = std::make_unique<nb::python_error>();
     return error != nullptr;
   };
+  if (!record.is_none()) {
+    callbacks.record = [&](std::int64_t step, std::shared_ptr<TrainedModel> model) {
+      const nb::gil_scoped_acquire locked;
+      try {
+        return nb::cast<bool>(record(step, std::move(model)));
+      } catch (nb::python_error& raised) {
+        error = std::make_unique<nb::python_error>(std::move(raised));
+      }
+      return true;
+    };
+  }
   std::shared_ptr<TrainedModel> model =
-      released([&] { return train_model(read_spec(parse_json(spec, "train")), arrays, progress); });
+      released([&] { return train_model(read_spec(parse_json(spec, "train"), router), arrays, callbacks); });
   if (error) throw nb::python_error(std::move(*error));
   return model;
 }
 
 std::shared_ptr<TrainedModel> restore_from(const std::string& spec, const std::string& about,
-                                           const nb::dict& given) {
+                                           const nb::dict& given, const GivenRouter& router) {
   std::vector<NamedArray<double>> arrays;
   for (const auto& [name, value] : given) {
     const std::string own_name = nb::cast<std::string>(name);
@@ -98,7 +110,7 @@ std::shared_ptr<TrainedModel> restore_from(const std::string& spec, const std::s
         throw UserError("file", "holds no model of moelab: has tokens without sequences");
       const TrainOutcome outcome{sizes.at("state") == "diverged" ? TrainState::diverged : TrainState::done,
                                  sizes.at("steps").get<std::int64_t>()};
-      return restored_model(read_spec(parse_json(spec, "file")), layout, outcome, arrays);
+      return restored_model(read_spec(parse_json(spec, "file"), router), layout, outcome, arrays);
     } catch (const Json::exception& error) {
       throw UserError("file", fmt::format("holds no model of moelab: {}", error.what()));
     }
@@ -142,11 +154,17 @@ void bind_training(nb::module_& module) {
       .def("predict", predict, "x"_a, "gating"_a, "labels"_a.none(), "Outputs (n, o) or (n, s, o).")
       .def("route", route, "x"_a, "layer"_a, "labels"_a.none(), "Routing probabilities (n, E) or (n, s, E).")
       .def("arrays", arrays, "Parameters and state by name.");
-  module.def("train", train, "spec"_a, "x"_a, "y"_a, "labels"_a.none(),
+  nb::class_<RegisteredRouter>(module, "RegisteredRouter", nb::is_weak_referenceable(),
+                               "A router whose scores Python computes.")
+      .def(
+          "forget", [](RegisteredRouter& router) { router.forward = router.backward = nb::none(); },
+          "Drops the functions, which may refer to a model that refers to the router.");
+  module.def("register_router", registered_router, "forward"_a, "backward"_a, "start"_a.none(),
+             "init_scale"_a, "A router from its functions.");
+  module.def("train", train, "spec"_a, "x"_a, "y"_a, "labels"_a.none(), "router"_a.none(), "record"_a.none(),
              "Trains a model on contiguous arrays.");
-  module.def("register_router", register_router, "forward"_a, "backward"_a, "start"_a.none(), "init_scale"_a,
-             "Keeps the functions of a router; a handle.");
-  module.def("restore", restore_from, "spec"_a, "about"_a, "arrays"_a, "A model from arrays() of another.");
+  module.def("restore", restore_from, "spec"_a, "about"_a, "arrays"_a, "router"_a.none(),
+             "A model from arrays() of another.");
 }
 
 }  // namespace moelab::python

@@ -1,43 +1,66 @@
 """moelab from Python: routing in Mixture-of-Experts models, run, measured and judged.
 
-Scenarios run and resume (``run``), run folders are read as frames, verdicts, arrays and figures (``read``),
-one's own arrays are measured (``analyze``), and theorems are held against computation (``check``). Numbers are
-those of the program ``moelab``, to the last bit. Bad input is a ``UserError``.
+``run`` runs and resumes scenarios. ``read`` opens run folders as frames, verdicts, arrays and figures. ``Run.judge``
+trains a model of your own on a run's data and judges it. ``analyze`` measures your own arrays. ``check`` checks
+theorems numerically. Every number equals the program's, to the last bit. Bad input is a ``UserError``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-from . import _core, routers
-from .analysis import analyze
+from . import _core, routers, scenarios
+from ._progress import Progress
+from ._scenario import Scenario
+from .analysis import Analysis, analyze
 from .errors import UserError
 from .runs import Run, read, run
-from .scenarios import Sample, check, sample, validate
-from .scenarios import list_kinds as list
+from .samples import Sample, sample
+from .scenarios import check, kinds, validate
 from .training import Model, train
+from .verbs import agreement, compare, new, plan, report, reproduce, table, tune, verify
+
+if TYPE_CHECKING:
+    from .estimators import MoEClassifier, MoERegressor
 
 __version__: str = _core.version()
 
 __all__ = [
+    "Analysis",
     "Model",
     "MoEClassifier",
     "MoERegressor",
+    "Progress",
     "Run",
     "Sample",
+    "Scenario",
     "UserError",
+    "agreement",
     "analyze",
     "check",
-    "list",
+    "compare",
+    "kinds",
+    "new",
+    "plan",
     "read",
+    "report",
+    "reproduce",
     "routers",
     "run",
     "sample",
+    "scenarios",
+    "table",
     "train",
+    "tune",
     "validate",
+    "verify",
 ]
 
 _ESTIMATORS = ("MoEClassifier", "MoERegressor")
+if find_spec("sklearn") is None:  # `from moelab import *` works without it
+    for _name in _ESTIMATORS:
+        __all__.remove(_name)
 
 
 def __getattr__(name: str) -> Any:
@@ -47,3 +70,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(estimators, name)
     raise AttributeError(f"module 'moelab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

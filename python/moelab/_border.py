@@ -11,26 +11,44 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ._scenario import Scenario
 from .errors import UserError
+
+ScenarioLike = str | os.PathLike[str] | Scenario | Mapping[str, Any]
+"""A scenario: the path of a file, or a dict."""
 
 Result = TypeVar("Result")
 
+_PYTHON_ROUTER = "python"
+
 # Python's names of what the program takes by options.
-_ARGUMENTS = {"NAME": "kind", "ID": "ids", "set": "overrides"}
+_ARGUMENTS = {"NAME": "axis", "ID": "ids", "set": "overrides"}
 
 
 def _argument(option: str) -> str:
     return _ARGUMENTS.get(option, option.replace("-", "_"))
 
 
-def _named(text: str) -> str:
+# What a message of the command line says otherwise in Python.
+_WORDS = (
+    ("the same command", "the same call"),
+    ("see moelab check --list", "see moelab.kinds and docs/theorems.md"),
+    ("run --until-decided", "until_decided=True"),
+)
+
+
+def in_words_of_python(text: str) -> str:
+    """A message with options of the command line ("--expert-outputs") as arguments ("expert_outputs")."""
+    for said, meant in _WORDS:
+        text = text.replace(said, meant)
     return re.sub(r"(?<![\w-])--([a-z][a-z-]*)", lambda found: _argument(found[1]), text)
 
 
 def in_python(error: UserError) -> UserError:
-    """The error with options of the command line ("--expert-outputs") as arguments ("expert_outputs")."""
-    path = re.sub(r"^overrides ", "overrides.", _argument(_named(error.path)))
-    return UserError(path, _named(error.message))
+    """The error in words of Python."""
+    path = re.sub(r"^overrides ", "overrides.", _argument(in_words_of_python(error.path)))
+    # Routers of Python have a kind of their own, which documents cannot name.
+    return UserError(path, in_words_of_python(error.message).replace(f", {_PYTHON_ROUTER}", ""))
 
 
 def call(function: Callable[..., Result], *arguments: Any) -> Result:
@@ -42,7 +60,7 @@ def call(function: Callable[..., Result], *arguments: Any) -> Result:
     except OSError as error:
         if error.errno is not None:  # of a function of Python that was called back
             raise
-        raise OSError(_named(str(error))) from None
+        raise OSError(in_words_of_python(str(error))) from None
 
 
 def _plain(value: Any) -> Any:
@@ -52,7 +70,11 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    if hasattr(value, "handle") and hasattr(value, "trainable"):
+    if isinstance(value, range):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "functions") and hasattr(value, "trainable"):
         raise TypeError("a router of moelab.routers serves moelab.train alone")
     raise TypeError(f"a value of type {type(value).__name__}")
 
@@ -69,7 +91,7 @@ def _check_json(value: Any, path: str) -> None:
                 if not isinstance(key, str):
                     raise UserError(place, f"has the key {key!r}; keys are texts")
                 pending.append((entry, f"{place}.{key}" if place else key, depth + 1))
-        elif isinstance(part, (list, tuple)):
+        elif isinstance(part, (list, tuple, range)):
             pending.extend((entry, f"{place}[{i}]", depth + 1) for i, entry in enumerate(part))
         elif isinstance(part, (float, np.floating)) and not math.isfinite(part):
             raise UserError(place, f"got {part}, needs a finite number")
@@ -103,14 +125,14 @@ def _is_text(value: str) -> bool:
     return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def given_scenario(scenario: Any) -> tuple[str, str]:
+def given_scenario(scenario: ScenarioLike) -> tuple[str, str]:
     """(file, text of a document), one of them empty."""
     if isinstance(scenario, Mapping):
         return "", json_text(dict(scenario), "scenario")
     if isinstance(scenario, (str, os.PathLike)):
         file = os.fspath(scenario)
         if isinstance(file, str) and file and _is_text(file):
-            return file, ""
+            return os.path.expanduser(file), ""
     raise UserError("scenario", f"got {shown(scenario)}, needs the path of a scenario file or a dict")
 
 
@@ -128,7 +150,7 @@ def folder(value: Any, path: str) -> str:
     if isinstance(value, (str, os.PathLike)):
         name = os.fspath(value)
         if isinstance(name, str) and name and _is_text(name):
-            return name
+            return os.path.expanduser(name)
     raise UserError(path, f"got {shown(value)}, needs a path")
 
 

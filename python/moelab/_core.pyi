@@ -20,15 +20,23 @@ def list_kinds(axis: str) -> str:
 def validate(file: str, document: str, profile: str, settings: Sequence[str]) -> str:
     """The answer of `moelab validate --json`."""
 
+def scenario_document(file: str) -> str:
+    """The document of a scenario file, with what it extends (JSON)."""
+
 def list_checks(ids: Sequence[str]) -> str:
     """The answer of `moelab check --list --json`."""
 
-def check(id: str, seeds: int) -> str:
-    """One entry of the answer of `moelab check --json`."""
+def main(words: Sequence[str]) -> int:
+    """The program `moelab`, for a process of its own: its exit status."""
 
-def analyze(arrays: dict, top_k: int, neighbours: int) -> str:
+def analyze(arrays: dict, settings: str) -> str:
     """
     The answer of `moelab analyze --json` for contiguous arrays by the names of its options.
+    """
+
+def task_metrics(outputs: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], targets: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], cross_entropy: bool, classes: bool) -> str:
+    """
+    Loss, nmse and accuracy of outputs (n, o), as the program defines them (JSON).
     """
 
 def sample(file: str, document: str, profile: str, settings: Sequence[str], arm: str, seed: str, at: Sequence[str]) -> dict:
@@ -54,7 +62,13 @@ def array_files(directory: str, plan: str, cell: str) -> str:
 def import_arm(directory: str, plan: str, arm: str, csv: str) -> None:
     """Adds results of another training as an arm."""
 
-def run(file: str, document: str, profile: str, settings: Sequence[str], out: str, threads: int, progress: object | None) -> str:
+def remove_arm(directory: str, plan: str, arm: str) -> None:
+    """Removes an imported arm."""
+
+def plans(directory: str) -> str:
+    """The plans of a run folder (JSON)."""
+
+def run(file: str, document: str, profile: str, settings: Sequence[str], out: str, threads: int, further: str, progress: object | None) -> str:
     """
     Runs a scenario's missing cells and judges its claims. progress(finished, total, partial, failed, diverged, seconds_left) is called some times a second.
     """
@@ -74,11 +88,19 @@ class TrainedModel:
     def arrays(self) -> dict:
         """Parameters and state by name."""
 
-def train(spec: str, x: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], labels: object | None) -> TrainedModel:
+class RegisteredRouter:
+    """A router whose scores Python computes."""
+
+    def forget(self) -> None:
+        """
+        Drops the functions, which may refer to a model that refers to the router.
+        """
+
+def register_router(forward: object, backward: object, start: object | None, init_scale: float) -> RegisteredRouter:
+    """A router from its functions."""
+
+def train(spec: str, x: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], labels: object | None, router: RegisteredRouter | None, record: object | None) -> TrainedModel:
     """Trains a model on contiguous arrays."""
 
-def register_router(forward: object, backward: object, start: object | None, init_scale: float) -> int:
-    """Keeps the functions of a router; a handle."""
-
-def restore(spec: str, about: str, arrays: dict) -> TrainedModel:
+def restore(spec: str, about: str, arrays: dict, router: RegisteredRouter | None) -> TrainedModel:
     """A model from arrays() of another."""

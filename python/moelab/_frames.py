@@ -13,40 +13,32 @@ import numpy as np
 from ._border import json_text, shown, text
 from .errors import UserError
 
-CLAIM_COLUMNS = [
-    "id",
-    "verdict",
-    "origin",
-    "text",
-    "source",
-    "paper",
-    "p",
-    "seeds_to_decide",
-    "at",
-    "point_verdict",
-    "left",
-    "left_low",
-    "left_high",
-    "right",
-    "right_low",
-    "right_high",
-    "estimate",
-    "low",
-    "high",
-    "scale",
-    "pairs",
-    "note",
-]
+_OF_CLAIM = ("id", "verdict", "origin", "reading", "text", "statement", "source")
+_OF_POINT = ("estimate", "low", "high", "ratio", "ratio_low", "ratio_high", "scale", "level", "p", "test", "pairs")
+_SIDES = ("left", "left_low", "left_high", "right", "right_low", "right_high")
+_LAST = ("paper", "claim_p", "seeds_to_decide", "note")
+
+
+def claim_columns(paths: Iterable[str]) -> list[str]:
+    """The columns of ``Run.claims`` for these swept paths."""
+    return [*_OF_CLAIM, *paths, "point_verdict", *_OF_POINT, *_SIDES, *_LAST]
+
+
+def _power(value: float | None) -> float | None:
+    try:
+        return None if value is None else math.exp(value)
+    except OverflowError:
+        return math.inf
 
 
 def claim_rows(claim: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of a claim; one without points has a row, too."""
-    own = {name: claim[name] for name in ("id", "verdict", "origin", "text", "source", "p", "seeds_to_decide")}
-    own["paper"] = claim["reported"]
+    own = {name: claim.get(name) for name in (*_OF_CLAIM, "seeds_to_decide")}
+    own["paper"], own["claim_p"] = claim["reported"], claim["p"]
     rows = []
     for point in claim["points"] or [{}]:
-        row = dict(own)
-        for name in ("at", "left", "right", "estimate", "scale", "pairs", "note"):
+        row = {**own, **(point.get("at") or {})}
+        for name in ("left", "right", "estimate", "scale", "level", "p", "test", "pairs", "note"):
             row[name] = point.get(name)
         row["point_verdict"] = point.get("verdict")
         for low, high, interval in (
@@ -55,8 +47,18 @@ def claim_rows(claim: dict[str, Any]) -> list[dict[str, Any]]:
             ("low", "high", "interval"),
         ):
             row[low], row[high] = point.get(interval) or (None, None)
+        if row["scale"] == "log ratio":
+            for ratio, logarithm in (("ratio", "estimate"), ("ratio_low", "low"), ("ratio_high", "high")):
+                row[ratio] = _power(row[logarithm])
         rows.append(row)
     return rows
+
+
+def summary_row(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry of ``moelab table --json`` as a row: the sweep point and the interval become columns."""
+    row = {**entry.pop("point"), **entry}
+    row["low"], row["high"] = row.pop("interval", None) or (None, None)
+    return {"arm": row.pop("arm"), **row}
 
 
 def _field(value: Any) -> str:
@@ -73,8 +75,8 @@ def _field(value: Any) -> str:
     return text(value, "frame") if isinstance(value, str) else json_text(value, "frame")
 
 
-def csv_text(frame: Any) -> str:
-    """A frame, or a dict of columns, as CSV."""
+def columns_of(frame: Any) -> dict[str, list[Any]]:
+    """The columns of a frame, or of a dict of columns."""
     if isinstance(frame, Mapping):
         named = list(frame.items())
     elif hasattr(frame, "columns") and hasattr(frame, "__getitem__"):
@@ -90,6 +92,11 @@ def csv_text(frame: Any) -> str:
         raise UserError("frame", "has two columns of one name")
     if len({len(values) for values in columns.values()}) > 1:
         raise UserError("frame", "has columns of different lengths")
+    return columns
+
+
+def csv_text(columns: Mapping[str, list[Any]]) -> str:
+    """Columns as CSV."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(columns)

@@ -1,20 +1,343 @@
-"""Metrics of one's own arrays."""
+"""Metrics of a router: one's own arrays, or a dump of a language model."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from . import _core
-from ._border import array, call, whole
+from ._border import array, call, json_text, shown, text, whole
+from ._extras import extra
 from .errors import UserError
+
+_MOST = 10**6
+
+
+class NamedMatrix(np.ndarray):
+    """A matrix whose rows and columns have names: ``rows``, ``columns``, ``frame()``."""
+
+    rows: list[str]
+    columns: list[str]
+
+    def __new__(cls, values: Any, rows: Sequence[str], columns: Sequence[str]) -> NamedMatrix:
+        made = np.array([[np.nan if x is None else x for x in row] for row in values], dtype=float).view(cls)
+        made.rows, made.columns = list(rows), list(columns)
+        return made
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.rows = getattr(other, "rows", [])
+        self.columns = getattr(other, "columns", [])
+
+    def frame(self) -> Any:
+        """The matrix as a pandas DataFrame."""
+        pandas = extra("pandas", "frames", "frames")
+        return pandas.DataFrame(np.asarray(self), index=self.rows, columns=self.columns)
+
+
+class Analysis(Mapping[str, Any]):
+    """What ``analyze`` measures, layer by layer. Nothing is pooled over layers.
+
+    ``analysis["metrics"]`` are the metrics of a single layer, or what is about all layers. As a mapping, it is the
+    answer of ``moelab analyze --json``.
+    """
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self._answer = answer
+
+    def __getitem__(self, key: str) -> Any:
+        return self._answer[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._answer)
+
+    def __len__(self) -> int:
+        return len(self._answer)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return self._answer == (other._answer if isinstance(other, Analysis) else dict(other))
+
+    def __repr__(self) -> str:
+        layers = [layer["layer"] for layer in self._answer["layers"]]
+        return f"<Analysis of layers {shown(layers)}: {len(self.checks)} checks>"
+
+    @property
+    def checks(self) -> list[str]:
+        """What was found in the arrays, and what was assumed."""
+        return list(self._answer["checks"])
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """Metrics that are left out, with the reason."""
+        reasons: dict[str, str] = dict(self._answer["skipped"])
+        for layer in self._answer["layers"]:
+            for name, reason in layer["skipped"].items():
+                reasons.setdefault(name, reason)
+        return reasons
+
+    def table(self) -> list[dict[str, Any]]:
+        """One dict for each layer: every metric, with ``_low``, ``_high`` and ``_chance`` where they are known."""
+        rows = []
+        for layer in self._answer["layers"]:
+            row: dict[str, Any] = {"layer": layer["layer"]}
+            for name, value in layer["metrics"].items():
+                row[name] = value
+                if name in layer["intervals"]:
+                    row[f"{name}_low"], row[f"{name}_high"] = layer["intervals"][name]
+                if name in layer["chance"]:
+                    row[f"{name}_chance"] = layer["chance"][name]
+            rows.append(row)
+        return rows
+
+    def expert_table(self) -> list[dict[str, Any]]:
+        """One dict for each layer and expert: load, activation_rate, top1_load, mean_routing."""
+        rows: list[dict[str, Any]] = []
+        for layer in self._answer["layers"]:
+            columns = layer["experts"]
+            rows.extend(
+                {"layer": layer["layer"], "expert": e} | {name: values[e] for name, values in columns.items()}
+                for e in range(len(columns["load"]))
+            )
+        return rows
+
+    @property
+    def layers(self) -> Any:
+        """A pandas frame of ``table()``."""
+        return extra("pandas", "frames", "frames").DataFrame(self.table())
+
+    @property
+    def experts(self) -> Any:
+        """A pandas frame of ``expert_table()``."""
+        return extra("pandas", "frames", "frames").DataFrame(self.expert_table())
+
+    @property
+    def matrices(self) -> dict[str, Any]:
+        """``{"domain": {layer: matrix}, "co_activation": {layer: matrix}, …, "layer_nmi": matrix}``."""
+        made: dict[str, Any] = {}
+        for layer in self._answer["layers"]:
+            for name, matrix in layer["matrices"].items():
+                made.setdefault(name, {})[layer["layer"]] = _matrix(matrix)
+        for name, matrix in self._answer["matrices"].items():
+            made[name] = _matrix(matrix)
+        return made
+
+
+def _matrix(matrix: dict[str, Any]) -> NamedMatrix:
+    return NamedMatrix(matrix["values"], matrix["rows"], matrix["columns"])
+
+
+# Arguments
+
+
+def _entry_array(value: Any, path: str) -> tuple[np.ndarray, str | None] | None:
+    """(contiguous array, name of a type that NumPy lacks or None); None for None."""
+    if value is None:
+        return None
+    if str(getattr(value, "dtype", "")) == "torch.bfloat16":
+        import torch
+
+        value = value.detach().cpu().contiguous().view(torch.int16).numpy()
+        return np.ascontiguousarray(value), "bfloat16"
+    if type(value).__module__.split(".")[0] in ("jax", "jaxlib") and str(value.dtype) == "bfloat16":
+        value = np.asarray(value)
+    if getattr(getattr(value, "dtype", None), "name", "") == "bfloat16" and isinstance(value, np.ndarray):
+        return np.ascontiguousarray(value).view(np.uint16), "bfloat16"
+    return array(value, path), None
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "dtype") and hasattr(value, "shape")
+
+
+def _is_file(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+_Batch = list[tuple[str, "int | None", Any, Any]]
+
+
+def _batch(value: Any, path: str) -> _Batch:
+    """The entries of one batch: an array, a tuple (None for a layer without a router), or {layer: array}."""
+    if isinstance(value, Mapping):
+        named: list[tuple[str, int | None, Any]] = []
+        for key, entry in value.items():
+            if isinstance(key, bool) or not isinstance(key, (int, np.integer)):
+                raise UserError(path, f"has the key {key!r}; needs the numbers of layers")
+            named.append((f"layer {key}", int(key), entry))
+        if not named:
+            raise UserError(path, "has no layers")
+        return [(name, layer, *_pair(entry, path)) for name, layer, entry in named]
+    if isinstance(value, tuple):
+        if not value:
+            raise UserError(path, "has no layers")
+        return [(f"{path}.{i}", None, *_pair(entry, f"{path}.{i}")) for i, entry in enumerate(value)]
+    return [("", None, _entry_array(value, path), None)]
+
+
+def _pair(entry: Any, path: str) -> tuple[Any, Any]:
+    """(scores, experts): entries of Switch Transformers are pairs."""
+    if isinstance(entry, tuple) and len(entry) == 2:
+        return _entry_array(entry[0], path), _entry_array(entry[1], path)
+    return _entry_array(entry, path), None
+
+
+def _batches(value: Any, path: str, lists_are_batches: bool) -> list[_Batch]:
+    if isinstance(value, list) and any(isinstance(part, (tuple, Mapping)) and len(part) and not np.isscalar(
+            next(iter(part))) or part is None or (_is_array(part) and len(part.shape) > 1) for part in value):
+        is_plain = all(_is_array(part) for part in value)
+        if is_plain and not lists_are_batches:
+            raise UserError(path, "is a list of arrays: layers are a tuple, batches a list of tuples [(array,), …]")
+        if any(part is None for part in value):
+            raise UserError(path, "is a list with None: layers are a tuple, with None for those without a router")
+        return [_batch(part, path) for part in value]
+    return [_batch(value, path)]
+
+
+def _names(value: Any) -> tuple[Any, list[str]]:
+    """(numbers, names) of labels that are texts or categories; the labels themselves otherwise."""
+    if _is_file(value) or value is None:
+        return value, []
+    if isinstance(value, tuple):
+        value = list(value)
+    if hasattr(value, "detach") or (_is_array(value) and getattr(value.dtype, "kind", "?") in "iufb"):
+        return value, []
+    try:
+        values = np.asarray(value)
+    except Exception:  # ragged: read as an array later, which says why not
+        return value, []
+    if values.dtype.kind not in "OUST" or values.size == 0:
+        return value, []
+    if not all(isinstance(x, (str, bytes)) for x in values.ravel()):
+        return value, []
+    names, places = np.unique(values.astype(str), return_inverse=True)
+    return places.reshape(values.shape).astype(np.int64), [str(name) for name in names]
+
+
+def _config(model: Any) -> Any:
+    """A model's configuration as a dict, from a dict, a file, a configuration of transformers, or its model."""
+    if model is None:
+        return None
+    if _is_file(model):
+        with open(os.fspath(model), encoding="utf-8") as file:
+            return json.load(file)
+    if not isinstance(model, Mapping) and hasattr(model, "config"):
+        model = model.config
+    if hasattr(model, "to_dict"):
+        model = model.to_dict()
+    if not isinstance(model, Mapping):
+        raise UserError("model", f"got {shown(model)}, needs a dict, a config.json or a configuration of transformers")
+    wanted = {key: value for key, value in model.items() if isinstance(value, (bool, int, float, str, list, tuple, type(None)))}
+    inner = model.get("text_config")
+    if isinstance(inner, Mapping) or hasattr(inner, "to_dict"):
+        wanted["text_config"] = _config(inner)
+    return wanted
+
+
+def _joined(value: Any, path: str, mark: str) -> str:
+    """A text, or numbers as a text."""
+    if isinstance(value, (list, tuple, range, np.ndarray)):
+        return mark.join(str(whole(entry, path, 0, _MOST)) for entry in value)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return str(value)
+    return text(value, path)
+
+
+_LIST_COLUMNS = ("indices", "experts", "expert_ids", "routed_experts", "topk_ids")
+
+
+def _parquet(file: Any, path: str) -> tuple[Any, dict[str, Any]]:
+    """What a Parquet file holds: (ids (T, K) or {layer: ids}, what stands beside by argument)."""
+    pq = extra("pyarrow.parquet", "parquet", "Parquet files")
+    table = pq.read_table(os.fspath(file))
+    for name in _LIST_COLUMNS:
+        if name in table.column_names and str(table.schema.field(name).type).startswith(("list", "fixed_size_list", "large_list")):
+            return array(np.array(table[name].to_pylist()), path), {}
+    columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+    layer, expert = (next((n for n in names if n in columns), None) for names in (
+        ("layer", "layer_id"), ("expert", "expert_id")))
+    position = next((n for n in ("position", "token_index", "row") if n in columns), None)
+    if expert is None or position is None:
+        raise UserError(path, f"has the columns {', '.join(columns)}; needs a list column such as indices, or the "
+                              "columns layer, document, position, rank, expert")
+    zeros = np.zeros(len(columns[expert]), np.int64)
+    document = next((columns[n] for n in ("document", "doc", "sequence", "request") if n in columns), zeros)
+    rank = next((columns[n] for n in ("rank", "k", "choice") if n in columns), None)
+    layers = columns[layer] if layer else zeros
+    order = np.lexsort((zeros if rank is None else rank, columns[position], document, layers))
+    made: dict[int, np.ndarray] = {}
+    beside: dict[str, Any] = {}
+    tokens = None
+    for number in np.unique(layers):
+        own = order[layers[order] == number]
+        place = np.stack([document[own], columns[position][own]], 1)
+        starts = np.concatenate([[True], (place[1:] != place[:-1]).any(1)])
+        row = np.cumsum(starts) - 1
+        column = np.arange(len(own)) - np.flatnonzero(starts)[row]
+        ids = np.full((row[-1] + 1, column.max() + 1), -1, np.int64)
+        ids[row, column] = columns[expert][own]
+        if tokens is not None and (len(tokens) != starts.sum() or (tokens != place[starts]).any()):
+            raise UserError(path, f"has other tokens in layer {number} than in the layer before")
+        tokens = place[starts]
+        made[int(number)] = ids
+        first = own[starts]
+    beside["documents"] = np.unique(document[first], return_inverse=True)[1].astype(np.int64)
+    for argument, names in (("tokens", ("token_id", "token")), ("labels", ("domain", "label"))):
+        found = next((n for n in names if n in columns), None)
+        if found:
+            beside[argument] = columns[found][first]
+    if rank is not None:
+        beside["by_score"] = True
+    return made, beside
+
+
+def _is_parquet(value: Any) -> bool:
+    return _is_file(value) and os.fspath(value).endswith(".parquet")
+
+
+def _with_parquet(given: dict[str, Any], by_score: bool) -> bool:
+    """Puts the arrays of Parquet files in the place of their names."""
+    value = given["experts"]
+    if _is_parquet(value):
+        given["experts"], beside = _parquet(value, "experts")
+        by_score = bool(beside.pop("by_score", by_score)) or by_score
+        for name, own in beside.items():
+            given[name] = own if given.get(name) is None else given[name]
+    elif isinstance(value, Mapping):
+        given["experts"] = {k: _parquet(v, "experts")[0] if _is_parquet(v) else v for k, v in value.items()}
+    elif isinstance(value, tuple):
+        given["experts"] = tuple(_parquet(v, "experts")[0] if _is_parquet(v) else v for v in value)
+    return by_score
 
 
 def analyze(
     probs: Any = None,
     *,
     logits: Any = None,
+    scores: Any = None,
+    gates: Any = None,
+    experts: Any = None,
+    counts: Any = None,
+    model: Any = None,
+    axes: str | None = None,
+    layers: Any = None,
+    expert_count: int | None = None,
+    top_k: int | None = None,
+    score: str | None = None,
+    selection_bias: Any = None,
+    groups: Any = None,
+    by_score: bool = False,
+    dtype: str | None = None,
+    mask: Any = None,
+    tokens: Any = None,
     labels: Any = None,
+    documents: Any = None,
+    lengths: Any = None,
+    ranks: str | None = None,
     inputs: Any = None,
     router: Any = None,
     embeddings: Any = None,
@@ -22,33 +345,57 @@ def analyze(
     previous_probs: Any = None,
     previous_logits: Any = None,
     previous_assignments: Any = None,
-    top_k: int = 1,
     neighbours: int | None = None,
-) -> dict[str, Any]:
-    """Every metric of routing that the arrays allow; the numbers of ``moelab analyze``, to the last bit.
+) -> Analysis:
+    """Measures a router, layer by layer; the numbers of ``moelab analyze``, to the last bit.
 
-    Arrays are NumPy's or offer ``__dlpack__`` or ``__array__``. Rows may be tokens: where ``probs`` is
-    (n, s, E), the others have the dimensions n and s, too.
+    One of ``probs``, ``logits``, ``scores``, ``gates``, ``experts`` and ``counts`` is needed. It is an array of one
+    layer or of a stack of layers, a tuple of layers (``None`` for a layer without a router), ``{layer: array}``, or a
+    list of tuples, one for each batch. Arrays are of NumPy, PyTorch (bfloat16 too), JAX, or offer ``__dlpack__`` or
+    ``__array__``. The name of a file stands for its array, as on the command line. Nothing ambiguous is guessed.
 
-    :param probs: routing probabilities r(x), (n, E), or
-    :param logits: scores whose softmax they are, (n, E)
-    :param labels: cluster of each row, integers (n,), or (n, r) for rows of several parts
-    :param inputs: inputs x of the router, (n, d)
+    :param probs: routing probabilities r(x), (n, E)
+    :param logits: scores whose softmax they are, (n, E); ``score`` says "sigmoid" or "selected" instead
+    :param scores: scores after a sigmoid
+    :param gates: gates, 0 for experts that are not chosen
+    :param experts: ids of the chosen experts, (n, K); a Parquet file or ``{layer: file}``, too
+    :param counts: tokens of each expert
+    :param model: the configuration: a dict, config.json, or a configuration of transformers. It gives E, K, the layers
+        with a router, scores and groups
+    :param axes: the dimensions as letters: L layers, N steps, B sequences, S positions, T tokens, E experts, K choices
+    :param layers: numbers of the layers
+    :param expert_count: E, where ids do not tell it
+    :param top_k: K, experts that serve a row (1 for one layer of r)
+    :param selection_bias: what is added to scores when experts are selected, (E) for each layer, or "none"
+    :param groups: (groups, kept groups) of the selection
+    :param by_score: ids come by falling score
+    :param dtype: what 16-bit integers stand for: "bfloat16" or "float16"
+    :param mask: 1 for tokens that count, (B, S) or (n,), or "none"
+    :param tokens: ids of the tokens
+    :param labels: cluster or domain of each row, sequence or document: integers or names
+    :param documents: "rows" of a batch, or the document of each row; intervals draw documents
+    :param lengths: rows of each document
+    :param ranks: "first" counts equal batches once, "all" counts each
+    :param inputs: inputs x of the router, (n, d), for one layer
     :param router: weights W of a linear router, (E, d), for the shuffled baseline
     :param embeddings: space of overlap and silhouette, (n, m); the inputs where there is none
     :param expert_outputs: outputs of every expert, (n, E, o)
-    :param previous_probs: an earlier snapshot of ``probs``, for fluctuation; or ``previous_logits``; or
-        ``previous_assignments``, its experts, integers (n,), or (n, K) with ``top_k`` K
-    :param top_k: experts that serve a row
+    :param previous_probs: an earlier snapshot of ``probs``; or ``previous_logits``; or ``previous_assignments``
     :param neighbours: of expert overlap; 10, or all other rows where they are fewer
-    :return: ``{"metrics": {name: value}, "skipped": {name: reason}, "intervals": {name: [low, high]},
-        "settings": {…}}``; the metrics are those of docs/scenario.md
     :raises UserError: for an array that does not fit, ``path`` being the name of its argument
     """
     given = {
         "probs": probs,
         "logits": logits,
-        "labels": labels,
+        "scores": scores,
+        "gates": gates,
+        "experts": experts,
+        "counts": counts,
+        "mask": mask,
+        "tokens": tokens,
+        "documents": documents,
+        "lengths": lengths,
+        "selection_bias": selection_bias,
         "inputs": inputs,
         "router": router,
         "embeddings": embeddings,
@@ -56,10 +403,37 @@ def analyze(
         "previous_probs": previous_probs,
         "previous_logits": previous_logits,
         "previous_assignments": previous_assignments,
+        "labels": labels,
     }
-    arrays = {name: array(value, name) for name, value in given.items() if value is not None}
-    if not arrays:
+    if all(given[name] is None for name in ("probs", "logits", "scores", "gates", "experts", "counts")):
         raise UserError("probs", "missing; needs routing probabilities, or logits")
-    most = 10**6
-    asked = 0 if neighbours is None else whole(neighbours, "neighbours", 1, most)
-    return json.loads(call(_core.analyze, arrays, whole(top_k, "top_k", 1, most), asked))
+    by_score = _with_parquet(given, by_score)
+    given["labels"], label_names = _names(given["labels"])
+    routings = ("probs", "logits", "scores", "gates", "experts", "counts", "previous_probs", "previous_logits")
+    arrays: dict[str, Any] = {}
+    files: dict[str, list[str]] = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if _is_file(value):
+            files[name] = [text(os.fspath(value), name)]
+        elif isinstance(value, (list, tuple)) and value and all(_is_file(part) for part in value):
+            files[name] = [text(os.fspath(part), name) for part in value]
+        else:
+            arrays[name] = _batches(value, name, lists_are_batches=name not in routings)
+    settings = {
+        "files": files,
+        "axes": text(axes, "axes"),
+        "layers": _joined(layers, "layers", ","),
+        "score": text(score, "score"),
+        "groups": _joined(groups, "groups", ":"),
+        "dtype": text(dtype, "dtype"),
+        "ranks": text(ranks, "ranks"),
+        "model": _config(model),
+        "label_names": label_names,
+        "expert_count": 0 if expert_count is None else whole(expert_count, "expert_count", 1, _MOST),
+        "top_k": 0 if top_k is None else whole(top_k, "top_k", 1, _MOST),
+        "neighbours": 0 if neighbours is None else whole(neighbours, "neighbours", 1, _MOST),
+        "by_score": bool(by_score),
+    }
+    return Analysis(json.loads(call(_core.analyze, arrays, json_text(settings, "model"))))

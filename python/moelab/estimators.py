@@ -2,48 +2,195 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ._border import shown, whole
 from ._extras import extra
 from .errors import UserError
-from .training import Model, train
+from .training import Model, seed_of, train
 
 _base: Any = extra("sklearn.base", "sklearn", "estimators")
 _checks: Any = extra("sklearn.utils.validation", "sklearn", "estimators")
 _multiclass: Any = extra("sklearn.utils.multiclass", "sklearn", "estimators")
 
-_EXPERTS = 4
-_WIDTH = 16
+_RECORDS = 50
+_MOST = 10**6
+_NESTED = ("model", "train", "loss")
+
+
+def _merged(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The defaults with the given values. A part of another kind replaces the default as a whole."""
+    merged = dict(defaults)
+    for name, value in (given or {}).items():
+        own = merged.get(name)
+        if isinstance(own, Mapping) and isinstance(value, Mapping) and value.get("kind", own.get("kind")) == own.get("kind"):
+            merged[name] = _merged(own, value)
+        else:
+            merged[name] = value
+    return merged
 
 
 class _Mixture(_base.BaseEstimator):
-    """What both estimators share: options as a scenario writes them, a seed, and the trained model."""
+    """What both estimators share: flat parameters, the scaling of data, early stopping and the trained model."""
 
     def __init__(
         self,
+        n_experts: int = 4,
+        *,
+        hidden: int | tuple[int, ...] = 64,
+        router: Any = "linear",
+        gating: Any = "soft",
+        learning_rate: float = 0.003,
+        max_steps: int = 3000,
+        batch_size: int = 64,
+        weight_decay: float = 0.005,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        standardize: bool = True,
+        random_state: Any = None,
+        verbose: bool = False,
         model: Mapping[str, Any] | None = None,
         train: Mapping[str, Any] | None = None,
         loss: Mapping[str, Any] | None = None,
         seed: int = 0,
     ) -> None:
+        self.n_experts = n_experts
+        self.hidden = hidden
+        self.router = router
+        self.gating = gating
+        self.learning_rate = learning_rate
+        self.max_steps = max_steps
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.standardize = standardize
+        self.random_state = random_state
+        self.verbose = verbose
         self.model = model
         self.train = train
         self.loss = loss
         self.seed = seed
 
+    def set_params(self, **params: Any) -> Any:
+        """Sets parameters. ``model__experts=8`` sets a field of ``model``, and likewise for ``train`` and ``loss``."""
+        plain: dict[str, Any] = {}
+        for name, value in params.items():
+            whole_name, _, field = name.partition("__")
+            if field and whole_name in _NESTED:
+                fields = dict(plain.get(whole_name, getattr(self, whole_name)) or {})
+                *parents, last = field.split("__")
+                inner = fields
+                for parent in parents:
+                    inner[parent] = inner = dict(inner.get(parent) or {})
+                inner[last] = value
+                plain[whole_name] = fields
+            else:
+                plain[name] = value
+        return super().set_params(**plain)
+
+    def _model_options(self) -> dict[str, Any]:
+        widths = self.hidden if isinstance(self.hidden, tuple) else (self.hidden,)
+        if len({whole(width, "hidden", 1, _MOST) for width in widths}) != 1:
+            raise UserError("hidden", f"got {shown(self.hidden)}, needs a width, or equal widths of several layers")
+        gating = self.gating
+        if gating == "top1":  # trained by the soft one, since it gives the router no gradient
+            gating = {"train": "soft", "eval": "top1"}
+        elif not isinstance(gating, Mapping) or "train" not in gating:
+            gating = {"train": gating, "eval": gating}
+        defaults = {
+            "experts": whole(self.n_experts, "n_experts", 1, _MOST),
+            "router": {"kind": self.router} if isinstance(self.router, str) else self.router,
+            "expert": {"kind": "mlp", "depth": len(widths) + 1, "width": widths[0]},
+            "gating": gating,
+        }
+        return _merged(defaults, self.model)
+
+    def _train_options(self, rows: int) -> dict[str, Any]:
+        given = dict(self.train or {})
+        optimizer = given.get("optimizer", "adam")
+        steps = whole(self.max_steps, "max_steps", 1, 10**9)
+        defaults: dict[str, Any] = {"optimizer": "adam", "steps": steps}
+        if (optimizer.get("kind") if isinstance(optimizer, Mapping) else optimizer) != "lbfgs":
+            defaults |= {
+                "lr": self.learning_rate,
+                "batch_size": min(whole(self.batch_size, "batch_size", 1, _MOST), rows),
+                "weight_decay": self.weight_decay,
+            }
+        if "epochs" in given:
+            del defaults["steps"]
+        options = {**defaults, **given}
+        if isinstance(options.get("steps"), int):
+            options.setdefault("record_every", max(1, options["steps"] // _RECORDS))
+        return options
+
+    def _split(self, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows to train on, and rows that decide when training ends."""
+        if not isinstance(self.validation_fraction, float) or not 0 < self.validation_fraction < 1:
+            raise UserError("validation_fraction", f"got {shown(self.validation_fraction)}, needs a number in (0, 1)")
+        order = np.random.default_rng(seed).permutation(rows)
+        held = max(1, round(self.validation_fraction * rows))
+        return order[held:], order[:held]
+
     def _fit(self, x: np.ndarray, y: np.ndarray, loss: Mapping[str, Any]) -> None:
-        model = self.model if self.model is not None else _default_model()
-        options = self.train if self.train is not None else _default_train(len(x))
-        own = {**loss, **(self.loss or {})}
-        self.model_: Model = train(x, y, model=model, train=options, loss=own, seed=self.seed)
+        seed = self.seed if self.random_state is None else seed_of(self.random_state)
+        self._set_scale(x)
+        inputs = self._scaled(x)
+        eval_set, kept = None, np.arange(len(x))
+        if self.early_stopping and len(x) > 1:
+            kept, held = self._split(len(x), seed)
+            eval_set = inputs[held], y[held]
+        best: dict[str, Any] = {"loss": np.inf, "step": 1, "waited": 0}
+        patience = whole(self.n_iter_no_change, "n_iter_no_change", 1, _MOST)
+
+        def look(row: dict[str, float], _: Model) -> bool:
+            if self.verbose:
+                told = ", ".join(f"{name} {value:.6g}" for name, value in row.items() if name != "step")
+                sys.stdout.write(f"step {row['step']}: {told}\n")
+            if eval_set is None:
+                return False
+            if row["eval_loss"] < best["loss"]:
+                best.update(loss=row["eval_loss"], step=row["step"], waited=0)
+            else:
+                best["waited"] += 1
+            return bool(best["waited"] >= patience)
+
+        model, own_loss = self._model_options(), _merged(loss, self.loss)
+        options = self._train_options(len(kept))
+        trained = train(
+            inputs[kept], y[kept], model=model, train=options, loss=own_loss, seed=seed, eval_set=eval_set, callback=look
+        )
+        self.model_: Model = trained
+        if eval_set is not None:
+            self.validation_loss_curve_ = [row["eval_loss"] for row in trained.records]
+            # A schedule goes by the steps, so training ends there by the callback.
+            last = best["step"]
+            whole_set = self._train_options(len(x)) | {"record_every": options.get("record_every")}
+            self.model_ = train(
+                inputs, y, model=model, train=whole_set, loss=own_loss, seed=seed,
+                callback=lambda row, _: row["step"] >= last,
+            )
         self.n_iter_ = int(self.model_.about["steps"])
+        self.loss_curve_ = [row["train_loss"] for row in self.model_.records]
+        self.loss_ = self.loss_curve_[-1]
+
+    def _set_scale(self, x: np.ndarray) -> None:
+        self._shift = x.mean(axis=0) if self.standardize else np.zeros(x.shape[1])
+        spread = x.std(axis=0) if self.standardize else np.ones(x.shape[1])
+        self._spread = np.where(spread > 0, spread, 1.0)
+
+    def _scaled(self, x: np.ndarray) -> np.ndarray:
+        return (x - self._shift) / self._spread
 
     def _inputs(self, x: Any) -> np.ndarray:
         _checks.check_is_fitted(self)
-        return _checks.validate_data(self, x, reset=False, dtype=np.float64)
+        return self._scaled(_checks.validate_data(self, x, reset=False, dtype=np.float64))
 
     def route(self, X: Any) -> np.ndarray:
         """Routing probabilities r(x), (n, E)."""
@@ -51,40 +198,52 @@ class _Mixture(_base.BaseEstimator):
         return self.model_.route(x)
 
 
-def _default_model() -> dict[str, Any]:
-    return {
-        "experts": _EXPERTS,
-        "router": {"kind": "linear"},
-        "expert": {"kind": "mlp", "depth": 2, "width": _WIDTH},
-        "gating": {"train": "soft", "eval": "soft"},
-    }
-
-
-def _default_train(rows: int) -> dict[str, Any]:
-    return {"optimizer": "adam", "lr": 0.01, "batch_size": min(64, rows), "steps": 1000}
-
-
 class MoERegressor(_base.RegressorMixin, _Mixture):
-    """A mixture of experts for regression.
+    """A mixture of experts for regression: experts of hidden layers behind a router, trained with Adam.
 
-    ``model``, ``train`` and ``loss`` are those of a scenario (docs/scenario.md); left out, four experts of one
-    hidden layer behind a linear router, all of them weighted, 1000 steps of Adam. ``seed`` is the index of the
-    seed. Inputs and targets are taken as they are: standardise them before, as for any network.
+    :param n_experts: number of experts
+    :param hidden: width of an expert's hidden layer, or a tuple of equal widths for several layers
+    :param router: a kind of router ("linear", "mlp", "cosine", …), a dict as in a scenario, or one of
+        ``moelab.routers``
+    :param gating: "soft" (every expert, weighted), "top1" (trained softly, the argmax expert alone serves),
+        ``{"kind": "topk", "k": 2}``, or ``{"train": …, "eval": …}``
+    :param learning_rate: of experts and router
+    :param max_steps: most steps of training
+    :param batch_size: rows a step; all rows where they are fewer
+    :param weight_decay: decay of the weights
+    :param early_stopping: whether a first training ends where the loss of held-out rows is lowest. A second training on
+        all rows then takes as many steps.
+    :param validation_fraction: share of these rows
+    :param n_iter_no_change: records (a fiftieth of ``max_steps``) without a lower held-out loss that end the training
+    :param standardize: whether inputs, and the targets of a regression, are standardised before training. Without it
+        they are taken as they are.
+    :param random_state: a whole number, or a generator of NumPy; ``seed`` where it is left out, so that fits repeat
+    :param verbose: whether to print a line at each record
+    :param model: further fields as in a scenario (docs/scenario.md). They are merged over those above; a search sets them
+        as ``model__experts``.
+    :param train: the same of training
+    :param loss: the same of the loss
+    :param seed: index of the seed of initial weights and batches
 
-    After ``fit``, ``model_`` is the trained ``moelab.Model``.
+    After ``fit``: ``model_``, the trained ``moelab.Model`` (of scaled data); ``loss_curve_`` and ``loss_``, the
+    training loss at each record; ``validation_loss_curve_`` with early stopping; ``n_iter_``, the steps.
     """
 
     def fit(self, X: Any, y: Any) -> MoERegressor:
         """Trains on inputs (n, d) and targets (n,) or (n, o)."""
         x, targets = _checks.validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
         self._is_one_target = targets.ndim == 1
-        self._fit(x, np.asarray(targets, np.float64), {})
+        targets = np.asarray(targets, np.float64).reshape(len(x), -1)
+        self._target_shift = targets.mean(axis=0) if self.standardize else np.zeros(targets.shape[1])
+        spread = targets.std(axis=0) if self.standardize else np.ones(targets.shape[1])
+        self._target_spread = np.where(spread > 0, spread, 1.0)
+        self._fit(x, (targets - self._target_shift) / self._target_spread, {})
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Outputs under the model's evaluation gating, in the shape of the targets."""
         x = self._inputs(X)
-        outputs = self.model_.predict(x)
+        outputs = self.model_.predict(x) * self._target_spread + self._target_shift
         return outputs[:, 0] if self._is_one_target else outputs
 
     def __sklearn_tags__(self) -> Any:
@@ -119,7 +278,7 @@ class MoEClassifier(_base.ClassifierMixin, _Mixture):
         return shares / shares.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The likeliest classes, (n,)."""
+        """The classes with the largest scores, (n,)."""
         scores = self._scores(X)
         return self.classes_[scores.argmax(axis=1)]
 

@@ -106,8 +106,8 @@ def _paint_rates(axes: Any, data: dict[str, Any], place: int) -> None:
         _paint_band(axes, x, _values(points, "low", True), _values(points, "high", True), look["color"], True)
         axes.plot(x, _values(points, "mean", True), label=line["name"], **{**look, "linestyle": "none"})
     for reference in data["references"]:
-        x, y = zip(*reference["ends"])
-        axes.plot(x, y, label=reference["name"], **_line(data["styles"][reference["name"]], 0.8))
+        ends = reference["ends"]
+        axes.plot([end[0] for end in ends], [end[1] for end in ends], label=reference["name"], **_line(data["styles"][reference["name"]], 0.8))
 
 
 def _paint_heat_map(axes: Any, data: dict[str, Any], place: int) -> None:

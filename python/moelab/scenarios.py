@@ -1,37 +1,81 @@
-"""Scenarios: what they can say, whether they are valid, the data that they draw; theorem checks."""
+"""Scenarios: what they can say, whether they are valid, those that come with moelab; theorem checks."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from difflib import get_close_matches
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._border import call, given_scenario, settings, shown, text, whole
+from ._border import ScenarioLike, call, given_scenario, settings, shown, text, whole
+from ._extras import extra
+from ._program import Cancel, answer, check_cancelled
+from ._progress import Progress, Shown
+from ._sharing import processors
 from .errors import UserError
+
+if TYPE_CHECKING:
+    import pandas
 
 _MOST_SEEDS = 10000
 _MOST_THREADS = 1024
+_POLL_SECONDS = 0.1
 
 
-def list_kinds(kind: str | None = None) -> dict[str, Any]:
+def kinds(axis: str | None = None) -> dict[str, Any]:
     """What scenarios are made of, as ``moelab list --json`` answers.
 
-    :param kind: an axis ("generators", "targets", "routers", "experts", "gatings", "losses", "optimizers",
-        "schedules", "metrics", "figures"); all of them where it is left out
+    :param axis: "generators", "targets", "routers", "experts", "gatings", "losses", "optimizers", "schedules",
+        "metrics" or "figures", …; all of them where it is left out. A kind or a metric gives its entry.
     :return: ``{axis: {"path": …, "kinds": [{"name", "help", "fields", …}]}}``
     :raises UserError: for a name that is no axis
     """
-    return json.loads(call(_core.list_kinds, text(kind, "kind")))
+    return json.loads(call(_core.list_kinds, text(axis, "axis")))
+
+
+def _folder() -> Path:
+    """The scenarios of the installed package, or of the checkout that its files lie in."""
+    installed = Path(__file__).parent / "share" / "scenarios"
+    return installed if installed.is_dir() else Path(__file__).resolve().parents[2] / "scenarios"
+
+
+def names() -> list[str]:
+    """The names of the scenarios that come with moelab, such as "dikkala2023/fig3"."""
+    found = _folder().glob("*/*.json")
+    return sorted(file.relative_to(_folder()).with_suffix("").as_posix() for file in found)
+
+
+def path(name: str) -> str:
+    """The file of a scenario that comes with moelab.
+
+    :param name: such as "dikkala2023/fig3"; ``moelab.scenarios.names()`` lists them
+    :raises UserError: for a name that there is not, with the nearest one
+    """
+    given = text(name, "name").removesuffix(".json")
+    known = names()
+    if given in known:
+        return str(_folder() / f"{given}.json")
+    near = get_close_matches(given, known, 1, 0.0)
+    raise UserError(
+        "name", f"unknown scenario {name!r}; did you mean {near[0]!r}? moelab.scenarios.names() lists them"
+    )
+
+
+def load(name: str) -> dict[str, Any]:
+    """A scenario that comes with moelab, as a dict: ``moelab.run(moelab.scenarios.load("dikkala2023/fig3"))``.
+
+    :param name: such as "dikkala2023/fig3"; ``moelab.scenarios.names()`` lists them
+    :raises UserError: for a name that there is not, with the nearest one
+    """
+    return json.loads(call(_core.scenario_document, path(name)))
 
 
 def validate(
-    scenario: Any, *, profile: str | None = None, overrides: Mapping[str, Any] | None = None
+    scenario: ScenarioLike, *, profile: str | None = None, overrides: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Checks a scenario, every cell of it.
 
@@ -46,98 +90,64 @@ def validate(
     )
 
 
+class _Either:
+    """Set once one of two events is set."""
+
+    def __init__(self, first: Cancel | None, second: Cancel) -> None:
+        self._all = [event for event in (first, second) if event is not None]
+
+    def is_set(self) -> bool:
+        return any(event.is_set() for event in self._all)
+
+
 def check(
-    ids: str | Sequence[str] | None = None, *, seeds: int = 1, threads: int | None = None
-) -> list[dict[str, Any]]:
-    """Holds theorems against computation, as ``moelab check --json`` answers.
+    ids: str | Sequence[str] | None = None,
+    *,
+    seeds: int = 1,
+    threads: int | None = None,
+    progress: bool | Callable[[Progress], Any] = False,
+    cancel: Cancel | None = None,
+) -> pandas.DataFrame:
+    """Checks theorems numerically, as ``moelab check`` does. Ctrl-C ends it at any time. Needs pandas.
 
     :param ids: checks by id, or beginnings of ids such as "dikkala2023"; all of them where it is left out
     :param seeds: multiplies the random repetitions
-    :param threads: checks computed at a time; one per processor where it is left out
-    :return: a list of ``{"id", "source", "statement", "hypotheses", "relation", "predicted", "measured",
-        "error_bound", "error_origin", "expected", "verdict", "details", "curve"}``
+    :param threads: checks computed at a time, each in a separate process; one per processor where it is left out
+    :param progress: whether to show it, or a function of ``moelab.Progress``
+    :param cancel: an event that ends the call with ``concurrent.futures.CancelledError``
+    :return: one row a check, with the columns id, source, statement, relation, predicted, measured, error_bound,
+        error_origin, expected, verdict, and hypotheses, details and curve as lists and dicts
     :raises UserError: for an id that fits none
     """
+    pandas = extra("pandas", "frames", "frames")
     if ids is not None and not isinstance(ids, (str, Sequence)):
         raise UserError("ids", f"got {shown(ids)}, needs a text, or a list of texts")
-    names = [text(name, "ids") for name in ([ids] if isinstance(ids, str) else ids or [])]
-    if not all(names):
+    given = [text(name, "ids") for name in ([ids] if isinstance(ids, str) else ids or [])]
+    if not all(given):
         raise UserError("ids", "has an empty text; needs ids, or nothing")
-    whole(seeds, "seeds", 1, _MOST_SEEDS)
-    workers = None if threads is None else whole(threads, "threads", 1, _MOST_THREADS)
-    chosen = [entry["id"] for entry in json.loads(call(_core.list_checks, names))]
-    pool = ThreadPoolExecutor(workers or _processors())
-    try:
-        return [json.loads(finding) for finding in pool.map(lambda name: _core.check(name, seeds), chosen)]
-    finally:
-        # Ctrl-C waits for the checks that are being computed, and for no other.
-        pool.shutdown(wait=True, cancel_futures=True)
+    repeats = str(whole(seeds, "seeds", 1, _MOST_SEEDS))
+    workers = processors() if threads is None else whole(threads, "threads", 1, _MOST_THREADS)
+    chosen = [entry["id"] for entry in json.loads(call(_core.list_checks, given))]
+    ends = Event()
 
+    def found(name: str) -> dict[str, Any]:
+        words = ["check", name, "--seeds", repeats, "--threads", "1"]
+        return next(entry for entry in answer(words, cancel=_Either(cancel, ends)) if entry["id"] == name)
 
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Sample:
-    """The data that a cell of a scenario draws.
-
-    ``x`` (n, d) inputs, ``y`` (n, o) targets, ``labels`` (n,) latent clusters of the training set, None where
-    training takes its gradients from the population; ``test_x``, ``test_y``, ``test_labels`` of the test set.
-    Of sequences x is (n, s, d), labels (n, s), y (n, o) or (n, s, o); a row of several parts has labels (n, r).
-    Tokens are ids: x and y (n, s), int64.
-    """
-
-    x: np.ndarray | None
-    y: np.ndarray | None
-    labels: np.ndarray | None
-    test_x: np.ndarray
-    test_y: np.ndarray
-    test_labels: np.ndarray
-    name: str
-    cell: str
-    arm: str
-    seed: int
-    point: dict[str, Any] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        named = {name: getattr(self, name) for name in ("x", "y", "labels", "test_x", "test_y", "test_labels")}
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in named.items() if array is not None)
-        place = "".join(f", {path} {value}" for path, value in self.point.items())
-        return f"<moelab.Sample: {self.name}, arm {self.arm}, seed {self.seed}{place}: {shapes}>"
-
-
-def sample(
-    scenario: Any,
-    *,
-    arm: str | None = None,
-    seed: int = 0,
-    at: Mapping[str, Any] | None = None,
-    profile: str | None = None,
-    overrides: Mapping[str, Any] | None = None,
-) -> Sample:
-    """Draws the training and test data of a cell: those that ``moelab sample`` writes, to the last bit. Of a
-    scenario with phases they are those of the last.
-
-    :param scenario: the path of a file, or a dict
-    :param arm: its arm; the first where it is left out
-    :param seed: its seed, counted from 0
-    :param at: its sweep point, ``{swept path: value}``; of each path left out the first value
-    :param profile: one of the scenario's named sets of overrides
-    :param overrides: ``{dotted path: value}``
-    :raises UserError: for a scenario that is not valid, and for a cell that it does not have
-    """
-    number = str(whole(seed, "seed", 0, 2**31 - 1))
-    fields = call(
-        _core.sample,
-        *given_scenario(scenario),
-        text(profile, "profile"),
-        settings(overrides),
-        text(arm, "arm"),
-        number,
-        settings(at, "at"),
-    )
-    about = json.loads(fields.pop("about"))
-    for name in ("x", "y", "labels"):
-        fields.setdefault(name, None)
-    return Sample(**fields, **about)
+    with Shown(progress, "checks") as display, ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(found, name) for name in chosen]
+        pending = set(futures)
+        try:
+            while pending:
+                done, pending = wait(pending, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+                check_cancelled(cancel)
+                display(Progress(len(futures) - len(pending), len(futures)))
+        except BaseException:
+            ends.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+        rows = [future.result() for future in futures]
+    order = ["id", "verdict", "expected", "source", "statement", "relation", "predicted", "measured", "error_bound"]
+    return pandas.DataFrame(rows, columns=[*order, "error_origin", "hypotheses", "details", "curve"])

@@ -6,26 +6,41 @@ import io
 import json
 import os
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core
 from ._border import array, call, folder, json_text, shown, text, whole
+from ._extras import extra
 from .errors import UserError
-from .routers import PythonRouter
+from .routers import PythonRouter, TorchRouter
+
+if TYPE_CHECKING:
+    import pandas
 
 _FORMAT = 1
 _ABOUT = "moelab_model"
+_TRAINABLE = "trainable_router"
+_MOST_SEED = 2**31 - 1
 
 
 class Model:
     """A trained model. Nothing changes it, so that several threads may ask it at once."""
 
-    def __init__(self, trained: _core.TrainedModel, spec: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        trained: _core.TrainedModel,
+        spec: dict[str, Any],
+        router: PythonRouter | None = None,
+        records: list[dict[str, float]] | None = None,
+    ) -> None:
         self._trained = trained
         self._spec = spec
+        self._router = router
+        self._records = records or []
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -64,14 +79,41 @@ class Model:
         They are copies."""
         return self._trained.arrays()
 
+    @property
+    def history(self) -> pandas.DataFrame:
+        """How training went: one row a record (``train.record_every`` steps), as ``moelab.train`` says. Needs pandas."""
+        return extra("pandas", "frames", "frames").DataFrame(self.records)
+
+    @property
+    def records(self) -> list[dict[str, float]]:
+        """The rows of ``history`` as dicts."""
+        return [dict(record) for record in self._records]
+
+    def router_state_dict(self, *, layer: int = 0) -> dict[str, Any]:
+        """The trained parameters of a router of ``moelab.routers``. For one of ``torch`` they are the module's state:
+        ``module.load_state_dict(model.router_state_dict())``; otherwise ``{"parameters": w}``.
+
+        :param layer: of a stack
+        :raises UserError: for a model with another router, and a layer that there is not
+        """
+        if self._router is None:
+            raise UserError("model.router", "is none of moelab.routers; arrays() has its parameters")
+        arrays = self.arrays()
+        name = f"router_parameters_layer{whole(layer, 'layer', 0, 2**31 - 1)}"
+        if layer == 0 and name not in arrays:
+            name = "router_parameters"
+        if name not in arrays:
+            raise UserError("layer", f"got {layer}, needs 0 to {self.about['layers'] - 1}")
+        return self._router.state_dict(arrays[name])
+
     def save(self, file: Any) -> None:
         """Writes the model as one file of NumPy's .npz format, which holds no code.
 
         :raises UserError: for a model whose router is a function of Python
         :raises OSError: where the disk refuses
         """
-        self._refuse_python_router()
-        spec = {"format": _FORMAT, "spec": self._spec, "about": self.about}
+        self._refuse_functions()
+        spec = {"format": _FORMAT, "spec": self._spec, "about": self.about, "records": self._records}
         named: dict[str, Any] = {**self.arrays(), _ABOUT: np.array(json.dumps(spec))}
         place = folder(file, "file")
         beside = f"{place}.{os.getpid()}.part"
@@ -84,10 +126,11 @@ class Model:
                 os.unlink(beside)
 
     @classmethod
-    def load(cls, file: Any) -> Model:
+    def load(cls, file: Any, *, router: PythonRouter | None = None) -> Model:
         """Reads what ``save`` wrote; it predicts the same, to the last bit.
 
-        :raises UserError: for a file that is no such model
+        :param router: for a model with a router of PyTorch, ``moelab.routers.torch`` of a module of the same shape
+        :raises UserError: for a file that is no such model, and without the router that it needs
         """
         place = folder(file, "file")
         if not os.path.isfile(place):
@@ -100,7 +143,7 @@ class Model:
                 arrays = {name: np.ascontiguousarray(stored[name]) for name in stored.files if name != _ABOUT}
             if given["format"] != _FORMAT:
                 raise UserError("file", f"has format {given['format']}; this version reads {_FORMAT}")
-            spec, about = given["spec"], given["about"]
+            spec, about, records = given["spec"], given["about"], given.get("records", [])
             texts = json_text(spec, "file"), json_text(about, "file")
         except UserError:
             raise
@@ -109,15 +152,23 @@ class Model:
         for name, values in arrays.items():
             if values.dtype != np.float64:
                 raise UserError("file", f"{name} has dtype {values.dtype}, needs float64")
-        return cls(call(_core.restore, *texts, arrays), spec)
+        if isinstance(spec, dict) and _TRAINABLE in spec and router is None:
+            raise UserError("router", "missing; the file's model has a router of PyTorch: give routers.torch(module)")
+        return cls(call(_core.restore, *texts, arrays, _functions(router)), spec, router, records)
 
-    def _refuse_python_router(self) -> None:
-        if "python_router" in self._spec:
+    def _refuse_functions(self) -> None:
+        if self._router is not None and not isinstance(self._router, TorchRouter):
             raise UserError("model.router", "is a function of Python, which is not saved; keep arrays() and train anew")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        self._refuse_python_router()
-        return (_restored, (self._spec, self.about, self.arrays()))
+        self._refuse_functions()
+        return (_restored, (self._spec, self.about, self.arrays(), self._router, self._records))
+
+    def __copy__(self) -> Model:
+        return Model(self._trained, self._spec, self._router, self._records)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        return self.__copy__()  # nothing changes it
 
     def __repr__(self) -> str:
         about = self.about
@@ -127,8 +178,19 @@ class Model:
         )
 
 
-def _restored(spec: dict[str, Any], about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
-    return Model(_core.restore(json.dumps(spec), json.dumps(about), arrays), spec)
+def _restored(
+    spec: dict[str, Any],
+    about: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    router: PythonRouter | None,
+    records: list[dict[str, float]],
+) -> Model:
+    restored = _core.restore(json.dumps(spec), json.dumps(about), arrays, _functions(router))
+    return Model(restored, spec, router, records)
+
+
+def _functions(router: PythonRouter | None) -> _core.RegisteredRouter | None:
+    return None if router is None else router.functions
 
 
 def _labels(labels: Any) -> Any:
@@ -150,6 +212,54 @@ def _split_router(model: Any) -> tuple[Any, PythonRouter | None]:
     return model, None
 
 
+class _History:
+    """Measures the model at each record, and asks the user's callback whether training goes on."""
+
+    def __init__(self, sets: dict[str, tuple[Any, np.ndarray, Any]], cross_entropy: bool, callback: Any) -> None:
+        self.records: list[dict[str, float]] = []
+        self._sets = sets
+        self._cross_entropy = cross_entropy
+        self._callback = callback
+        self.model_of: Callable[[_core.TrainedModel], Model] | None = None
+
+    def __call__(self, step: int, trained: _core.TrainedModel) -> bool:
+        row: dict[str, float] = {"step": step}
+        for name, (x, y, labels) in self._sets.items():
+            gating = "train" if name == "train" else "eval"
+            row |= {f"{name}_{metric}": value for metric, value in self._measured(trained, x, y, labels, gating)}
+        self.records.append(row)
+        if self._callback is None or self.model_of is None:
+            return False
+        return bool(self._callback(dict(row), self.model_of(trained)))
+
+    def _measured(
+        self, trained: _core.TrainedModel, x: Any, y: np.ndarray, labels: Any, gating: str
+    ) -> list[tuple[str, float]]:
+        width = 1 if y.ndim == 1 else y.shape[-1]
+        outputs = trained.predict(x, gating, labels).reshape(-1, width)
+        names = ("loss", "accuracy" if self._cross_entropy else "nmse")
+        if not np.isfinite(outputs).all():
+            return [(name, float("nan")) for name in names]
+        told = json.loads(_core.task_metrics(outputs, y.reshape(-1, width), self._cross_entropy, False))
+        return [(name, told.get(name, float("nan"))) for name in names]
+
+
+def seed_of(random_state: Any, path: str = "random_state") -> int:
+    """A whole number, or one that a generator of NumPy draws."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(_MOST_SEED))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(_MOST_SEED))
+    return whole(random_state, path, 0, _MOST_SEED)
+
+
+def _eval_set(eval_set: Any) -> tuple[Any, np.ndarray, Any]:
+    if not isinstance(eval_set, (tuple, list)) or len(eval_set) not in (2, 3):
+        raise UserError("eval_set", f"got {shown(eval_set)}, needs a pair (x, y), or (x, y, labels)")
+    x, y, *labels = eval_set
+    return array(x, "eval_set.x"), array(y, "eval_set.y"), _labels(labels[0] if labels else None)
+
+
 def train(
     x: Any,
     y: Any,
@@ -159,6 +269,10 @@ def train(
     labels: Any = None,
     loss: Mapping[str, Any] | None = None,
     seed: int = 0,
+    random_state: Any = None,
+    eval_set: Any = None,
+    callback: Callable[[dict[str, float], Model], Any] | None = None,
+    history: bool = True,
 ) -> Model:
     """Trains a model on arrays. With the training set that ``sample`` draws of a scenario with root seed 1, and
     its ``model``, ``train``, ``loss`` and seed, the parameters are those of the scenario's cell, to the last bit.
@@ -173,21 +287,43 @@ def train(
         do without
     :param loss: as in a scenario; "mse" where it is left out
     :param seed: index of the seed of initial weights and batches
+    :param random_state: the same as scikit-learn names it: a whole number, or a generator that draws one
+    :param eval_set: a pair (x, y), or (x, y, labels), that ``history`` measures, too, under the evaluation gating
+    :param callback: called at each record with its row and the ``Model`` of that step; a true answer ends training
+    :param history: whether to measure at each record. ``Model.history`` then has ``step``, ``train_loss`` under the
+        training gating, ``train_nmse`` (of classes ``train_accuracy``), and the same with ``eval_`` of ``eval_set``.
     :raises UserError: for arrays and options that do not fit, at the name of the argument ("x") or the path of
         the option ("model.router.kind")
     """
+    if random_state is not None:
+        if seed != 0:
+            raise UserError("random_state", "given beside seed; needs one of them")
+        seed = seed_of(random_state)
+    if callback is not None and not callable(callback):
+        raise UserError("callback", f"got {shown(callback)}, needs a function of a row and a model")
     model, router = _split_router(model)
     spec = {
         "model": dict(_options(model, "model")),
         "loss": dict(_options(loss, "loss")) if loss is not None else {},
         "train": dict(_options(train, "train")),
-        "seed": whole(seed, "seed", 0, 2**31 - 1),
+        "seed": whole(seed, "seed", 0, _MOST_SEED),
     }
     if router is not None:
-        spec["python_router"] = {"handle": router.handle, "trainable": router.trainable}
+        spec[_TRAINABLE] = router.trainable
     written = json_text(spec, "train")
-    trained = call(_core.train, written, array(x, "x"), array(y, "y"), _labels(labels))
-    own = Model(trained, json.loads(written))
+    own_spec = json.loads(written)
+    given = array(x, "x"), array(y, "y"), _labels(labels)
+    records: _History | None = None
+    if history or callback is not None or eval_set is not None:
+        sets = {"train": given}
+        if eval_set is not None:
+            sets["eval"] = _eval_set(eval_set)
+        records = _History(sets, own_spec["loss"].get("task") == "cross_entropy", callback)
+        rows = records.records
+        records.model_of = lambda trained: Model(trained, own_spec, router, list(rows))
+    with router.inside() if router is not None else nullcontext():
+        trained = call(_core.train, written, *given, _functions(router), records)
+    own = Model(trained, own_spec, router, None if records is None else records.records)
     if own.about["state"] == "diverged":
         warnings.warn(
             f"training diverged after {own.about['steps']} steps; try a smaller learning rate", stacklevel=2

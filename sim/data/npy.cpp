@@ -31,7 +31,7 @@ struct TypeEntry {
   std::size_t bytes;
 };
 
-constexpr std::array<TypeEntry, 11> kTypes = {{{NpyType::float16, "f2", "float16", 2},
+constexpr std::array<TypeEntry, 13> kTypes = {{{NpyType::float16, "f2", "float16", 2},
                                                {NpyType::float32, "f4", "float32", 4},
                                                {NpyType::float64, "f8", "float64", 8},
                                                {NpyType::int8, "i1", "int8", 1},
@@ -41,7 +41,9 @@ constexpr std::array<TypeEntry, 11> kTypes = {{{NpyType::float16, "f2", "float16
                                                {NpyType::uint8, "u1", "uint8", 1},
                                                {NpyType::uint16, "u2", "uint16", 2},
                                                {NpyType::uint32, "u4", "uint32", 4},
-                                               {NpyType::boolean, "b1", "bool", 1}}};
+                                               {NpyType::boolean, "b1", "bool", 1},
+                                               {NpyType::bfloat16, "", "bfloat16", 2},
+                                               {NpyType::void16, "V2", "void16", 2}}};
 
 const TypeEntry& entry_of(NpyType type) {
   return *std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeEntry& e) { return e.type == type; });
@@ -234,8 +236,8 @@ static_assert(std::endian::native == std::endian::little, "values are read in th
 constexpr std::uint64_t kStart = kMaxNpyHeader + 12;
 
 /// Opens a file that a user named at `place`. A file with a content was checked before.
-InputFile open_array(const std::filesystem::path& file, const std::string& place,
-                     std::shared_ptr<const FileContent> content) {
+std::shared_ptr<const InputFile> open_array(const std::filesystem::path& file, const std::string& place,
+                                            std::shared_ptr<const FileContent> content) {
   std::error_code unseen;
   const std::filesystem::file_status status = std::filesystem::status(file, unseen);
   const std::string name = "'" + file.string() + "'";
@@ -243,7 +245,7 @@ InputFile open_array(const std::filesystem::path& file, const std::string& place
     throw UserError(place, "no file " + name);
   if (!content && !unseen && !std::filesystem::is_regular_file(status))
     throw UserError(place, name + " is no file; needs a .npy file");
-  return InputFile(file, std::move(content));
+  return std::make_shared<InputFile>(file, std::move(content));
 }
 
 template <class Stored, class Value>
@@ -279,6 +281,9 @@ void convert(NpyType type, const char* bytes, std::int64_t count, Value* values,
       return convert_as<std::uint16_t>(bytes, count, values, stride);
     case NpyType::uint32:
       return convert_as<std::uint32_t>(bytes, count, values, stride);
+    case NpyType::bfloat16:
+    case NpyType::void16:
+      return convert_as<Eigen::bfloat16>(bytes, count, values, stride);
   }
 }
 
@@ -323,8 +328,20 @@ std::size_t byte_size(NpyType type) {
   return entry_of(type).bytes;
 }
 
+bool is_float(NpyType type) {
+  return type == NpyType::float16 || type == NpyType::bfloat16 || type == NpyType::float32 ||
+         type == NpyType::float64;
+}
+
 bool is_integer(NpyType type) {
-  return type != NpyType::float16 && type != NpyType::float32 && type != NpyType::float64;
+  return !is_float(type) && type != NpyType::void16;
+}
+
+std::optional<NpyType> type_of_name(std::string_view name) {
+  for (const TypeEntry& entry : kTypes) {
+    if (entry.name == name && entry.type != NpyType::void16) return entry.type;
+  }
+  return std::nullopt;
 }
 
 std::uint64_t NpyFormat::value_bytes() const {
@@ -351,18 +368,99 @@ NpyFormat parse_npy_header(std::string_view bytes) {
 }
 
 NpyReader::NpyReader(const std::filesystem::path& file, std::string place,
-                     std::shared_ptr<const FileContent> content)
+                     std::shared_ptr<const FileContent> content, std::optional<NpyType> stored_as)
     : place_(std::move(place)), file_(open_array(file, place_, std::move(content))) {
   read_format();
+  if (stored_as && !is_float(type()) && byte_size(type()) == byte_size(*stored_as)) format_.type = *stored_as;
   check_format();
 }
 
-NpyReader::NpyReader(const MemoryArray& array, std::string place)
-    : place_(std::move(place)), memory_(array.values), format_(array.format) {
+NpyReader::NpyReader(const MemoryArray& array, std::string place, std::string name)
+    : place_(std::move(place)), name_(std::move(name)), memory_(array.values), format_(array.format) {
   check_format();
+}
+
+NpyReader::NpyReader(std::shared_ptr<const InputFile> file, NpyFormat format, std::string place,
+                     std::string name)
+    : place_(std::move(place)), name_(std::move(name)), file_(std::move(file)), format_(std::move(format)) {
+  check_format();
+}
+
+NpyReader::NpyReader(std::shared_ptr<const std::string> values, NpyFormat format, std::string place,
+                     std::string name, std::filesystem::path file)
+    : place_(std::move(place)),
+      name_(std::move(name)),
+      kept_(std::move(values)),
+      named_file_(std::move(file)),
+      memory_(kept_->data()),
+      format_(std::move(format)) {
+  check_format();
+}
+
+NpyReader NpyReader::as(NpyType type) const {
+  NpyReader other = *this;
+  other.format_.type = type;
+  return other;
+}
+
+NpyReader NpyReader::part(std::int64_t first, std::vector<std::int64_t> shape, std::string name) const {
+  MOELAB_EXPECT(!format_.fortran_order);
+  NpyReader other = *this;
+  other.name_ = std::move(name);
+  other.format_.shape = std::move(shape);
+  other.format_.header_bytes += static_cast<std::size_t>(first) * byte_size(type());
+  other.check_format();
+  return other;
+}
+
+NpyReader NpyReader::reshaped(std::vector<std::int64_t> shape) const {
+  return part(0, std::move(shape), name_);
+}
+
+NpyReader NpyReader::transposed(const std::vector<std::size_t>& order) const {
+  const std::size_t axes = shape().size();
+  std::vector<std::size_t> strides(axes, byte_size(type())), moved(axes);
+  if (format_.fortran_order) {
+    for (std::size_t axis = 1; axis < axes; ++axis)
+      strides[axis] = strides[axis - 1] * static_cast<std::size_t>(shape()[axis - 1]);
+  } else {
+    for (std::size_t axis = axes - 1; axis-- > 0;)
+      strides[axis] = strides[axis + 1] * static_cast<std::size_t>(shape()[axis + 1]);
+  }
+  NpyFormat format{type(), false, {}, 0};
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    format.shape.push_back(shape()[order[axis]]);
+    moved[axis] = strides[order[axis]];
+  }
+  if (!format_.fortran_order && std::is_sorted(order.begin(), order.end())) return *this;
+  const std::size_t total = format_.value_bytes(), width = byte_size(type());
+  std::string own;
+  const char* from = memory_ ? memory_ + format_.header_bytes : nullptr;
+  if (!from) {
+    own.resize(total);
+    file_->read(format_.header_bytes, own.data(), total);
+    from = own.data();
+  }
+  auto values = std::make_shared<std::string>(total, '\0');
+  std::vector<std::int64_t> index(axes, 0);
+  std::size_t at = 0;
+  for (std::size_t to = 0; to < total; to += width) {
+    std::memcpy(values->data() + to, from + at, width);
+    for (std::size_t axis = axes; axis-- > 0;) {
+      at += moved[axis];
+      if (++index[axis] < format.shape[axis]) break;
+      at -= moved[axis] * static_cast<std::size_t>(format.shape[axis]);
+      index[axis] = 0;
+    }
+  }
+  return {std::move(values), std::move(format), place_, name_, file_ ? file_->path() : named_file_};
 }
 
 void NpyReader::check_format() {
+  if (type() == NpyType::void16)
+    refuse(
+        "holds two bytes a value of a type that NumPy does not know (<V2), bfloat16 perhaps; save "
+        "array.astype('float32'), or give --dtype bfloat16 to `analyze`");
   if (format_.shape.empty()) refuse("is a single value, shape (); needs at least one dimension");
   if (rows() == 0) refuse(fmt::format("has no rows: shape {}; needs at least one", shape_text(shape())));
   const std::uint64_t bytes = format_.value_bytes();
@@ -400,9 +498,14 @@ std::string NpyReader::place_of(std::int64_t row, std::int64_t entry) const {
   return fmt::format("[{}", row) + index;
 }
 
+std::string NpyReader::title() const {
+  const std::string file = file_ ? file_->path().string() : named_file_.string();
+  if (file.empty()) return name_.empty() ? "the array" : fmt::format("the array '{}'", name_);
+  return name_.empty() ? fmt::format("'{}'", file) : fmt::format("'{}:{}'", file, name_);
+}
+
 void NpyReader::refuse(const std::string& message) const {
-  throw UserError(place_, file_ ? fmt::format("'{}' {}", file_->path().string(), message)
-                                : fmt::format("the array {}", message));
+  throw UserError(place_, title() + " " + message);
 }
 
 template <class Value>
@@ -413,7 +516,7 @@ void NpyReader::read_values(std::int64_t first, std::int64_t count, Value* value
     return format_.header_bytes + static_cast<std::uint64_t>(entry * width);
   };
   const auto bytes_at = [&](std::int64_t entry, std::int64_t count_of, std::vector<char>& buffer) {
-    if (!file_) return memory_ + offset(entry);
+    if (memory_) return memory_ + offset(entry);
     buffer.resize(static_cast<std::size_t>(count_of * width));
     file_->read(offset(entry), buffer.data(), buffer.size());
     return static_cast<const char*>(buffer.data());

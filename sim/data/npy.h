@@ -29,11 +29,30 @@ std::string npy_bytes(const std::vector<std::int64_t>& shape, std::span<const st
 // Headers of .npy files (NEP 1)
 
 /// The types of values that can be read, all little-endian.
-enum class NpyType { float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, boolean };
+/// NumPy has no bfloat16: no .npy file says that it holds them. It writes them as `void16`, two bytes that it
+/// does not know.
+enum class NpyType {
+  float16,
+  float32,
+  float64,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  boolean,
+  bfloat16,
+  void16
+};
 
 std::string type_name(NpyType type);  ///< NumPy's name: "float32", "bool"
 std::size_t byte_size(NpyType type);  ///< of one value
 bool is_integer(NpyType type);        ///< integers and bool
+bool is_float(NpyType type);
+/// The type with NumPy's name; none for other names.
+std::optional<NpyType> type_of_name(std::string_view name);
 
 struct NpyFormat {
   NpyType type = NpyType::float64;
@@ -73,11 +92,29 @@ class NpyReader {
   /// UserError if the file does not exist or is not a regular file, its header is refused (see
   /// parse_npy_header), its length does not match its shape, or it is a single value or has no entries.
   /// Throws EnvironmentError if it cannot be read or no longer holds `content`, now or at a later reading.
+  /// `stored_as`: what values of 16 bits stand for, where the file says integers or void16.
   NpyReader(const std::filesystem::path& file, std::string place,
-            std::shared_ptr<const FileContent> content = nullptr);
+            std::shared_ptr<const FileContent> content = nullptr,
+            std::optional<NpyType> stored_as = std::nullopt);
   /// An array in memory. Throws UserError for a single value and for no entries.
-  NpyReader(const MemoryArray& array, std::string place);
+  NpyReader(const MemoryArray& array, std::string place, std::string name = "");
+  /// An array inside a file of several: its values begin at `format.header_bytes`. Throws likewise.
+  NpyReader(std::shared_ptr<const InputFile> file, NpyFormat format, std::string place, std::string name);
+  /// Values that the reader keeps. `file` is named by errors; it may be empty.
+  NpyReader(std::shared_ptr<const std::string> values, NpyFormat format, std::string place, std::string name,
+            std::filesystem::path file = {});
   const std::string& place() const { return place_; }
+  /// The array's name in its file; empty for the array of a .npy file.
+  const std::string& name() const { return name_; }
+  /// The same bytes as values of another type of as many bytes.
+  NpyReader as(NpyType type) const;
+  /// `count` entries from entry `first` on, in C order, as an array of `shape`. The file has C order.
+  NpyReader part(std::int64_t first, std::vector<std::int64_t> shape, std::string name) const;
+  /// numpy.transpose: axis i of the result is axis order[i]. All values are read, unless the order stays.
+  NpyReader transposed(const std::vector<std::size_t>& order) const;
+  /// The same values with another shape. The file has C order.
+  NpyReader reshaped(std::vector<std::int64_t> shape) const;
+  bool is_fortran() const { return format_.fortran_order; }
   const std::vector<std::int64_t>& shape() const { return format_.shape; }
   NpyType type() const { return format_.type; }
   std::int64_t rows() const { return format_.shape.front(); }  ///< n
@@ -99,11 +136,14 @@ class NpyReader {
  private:
   void read_format();
   void check_format();
+  std::string title() const;
   template <class Value>
   void read_values(std::int64_t first, std::int64_t count, Value* values) const;
 
-  std::string place_;
-  std::optional<InputFile> file_;  ///< none for an array in memory
+  std::string place_, name_;
+  std::shared_ptr<const InputFile> file_;  ///< null for an array in memory
+  std::shared_ptr<const std::string> kept_;
+  std::filesystem::path named_file_;  ///< of values in memory that a file held
   const char* memory_ = nullptr;
   NpyFormat format_;
   std::int64_t row_size_ = 0;

@@ -29,7 +29,7 @@ bool set_router(const RouterOptions& router, MixtureForm& form) {
   }
   const auto* const linear = router.as<LinearRouterOptions>();
   form.temperature = linear && linear->temperature;
-  return linear != nullptr;
+  return linear && (!linear->temperature || linear->temperature->is_learned);
 }
 
 bool set_gate(const GatingRule& gating, MixtureForm& form) {
@@ -66,7 +66,8 @@ MixtureForm checked_form(const ModelOptions& options, const Layout& layout) {
         "model",
         "needs a router of kind linear, cosine, perturbed_cosine, squared_distance (s_e = 1) or two_level, a "
         "gating.train of kind soft, topk (renormalised) or sigmoid (of every expert) and an expert of kind "
-        "linear, polynomial or relu, without attention, projection, a cosine's temperature, capacity or null "
+        "linear, polynomial or relu, without attention, projection, a fixed temperature, a cosine's "
+        "temperature, capacity or null "
         "experts: others have no mixing measure");
   }
   if (!has_gate_bias(options)) {

@@ -177,6 +177,10 @@ void GatingOptions::bind(Fields& fields) {
   fields.add("balance_rate", balance_rate, at_least(0),
              "loss-free balancing: topk and top1 select by r_e + b_e, sigmoid by σ(γ_e) + b_e, and a "
              "training step moves b_e by this against the sign of the expert's load error");
+  fields.add(
+      "balance_rule", balance_rule, {"sign", "error"},
+      "of balance_rate: b_e moves by its rate, sign, or by the rate times the load's error relative to "
+      "the mean load, error (Wang et al. 2024)");
   fields.add("jitter", jitter, fraction(),
              "training steps multiply what the router reads, entry by entry, by U[1 − jitter, 1 + jitter] "
              "(Switch Transformer); the experts read it as it is");

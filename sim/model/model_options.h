@@ -134,6 +134,7 @@ struct GatingOptions {
   GatingRule train = SoftGatingOptions{};
   GatingRule eval = Top1GatingOptions{};
   std::optional<double> balance_rate;  ///< rate of loss-free balancing
+  BalanceRule balance_rule = BalanceRule::sign;
   double jitter = 0;  ///< training steps multiply what routers read by U[1 − jitter, 1 + jitter]
   void bind(Fields& fields);
 };

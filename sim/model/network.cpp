@@ -248,6 +248,7 @@ std::unique_ptr<Mixture<Real>> make_mixture(const ModelOptions& options, const L
   parts.learned_gating = gatings.learned;
   parts.train_gating = gatings.train;
   parts.balance_rate = options.gating.balance_rate;
+  parts.balance_rule = options.gating.balance_rule;
   return std::make_unique<Mixture<Real>>(std::move(parts));
 }
 

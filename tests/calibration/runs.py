@@ -5,7 +5,9 @@ the loss is the same for every `data.dim`. With linear targets and linear expert
 independent: their correlation is about .2.
 """
 
+import collections
 import dataclasses
+import json
 import math
 import random
 import re
@@ -148,17 +150,10 @@ def measure_power_law(program, row, seeds, laws, scale):
 FAMILIES, MEMBERS = 10, 3
 
 
-def family_counts(ledger):
-    """How many families have each verdict, from the table at the top of the ledger: "12 (5)" are five families."""
-    header = None
-    for line in ledger.splitlines():
-        fields = [field.strip() for field in line.strip("|").split("|")]
-        if "claims (families)" in fields:
-            header = fields
-        elif header and len(fields) == len(header) and "paper" in fields:
-            return {name: int(field.rpartition("(")[2].rstrip(")")) for name, field in zip(header, fields)
-                    if field.endswith(")") and "(" in field and not field.startswith("[")}
-    raise ValueError("the ledger has no table of families")
+def family_counts(folder):
+    """How many families have each verdict."""
+    families = json.loads((folder / "families.json").read_text(encoding="utf-8"))
+    return collections.Counter(family["verdict"] for family in families)
 
 
 def measure_families(true_members):
@@ -181,13 +176,11 @@ def measure_families(true_members):
         counts = Counts()
         for trial in range(max(1, round(row.trials[seeds] * scale / FAMILIES))):
             program.run(scenario | {"seeds": {"root": 1000 + trial, "count": seeds}})
-            for file in program.folder.glob("ledger*/*.json"):
-                file.unlink()
-            program.ask("report", "results", "--ledger", "ledger.md")
-            found = family_counts((program.folder / "ledger.md").read_text(encoding="utf-8"))
-            counts.trials += found["claims (families)"]
+            program.ask("report", "results", "--ledger", "ledger")
+            found = family_counts(program.folder / "ledger")
+            counts.trials += found.total()
             for verdict in counts.verdicts:
-                counts.verdicts[verdict] += found.get(verdict, 0)
+                counts.verdicts[verdict] += found[verdict]
         return {OWN_LAW: counts}
     return measure
 

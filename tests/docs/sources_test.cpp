@@ -1,4 +1,5 @@
-/// The pages of docs/sources name scenarios, claims and checks: each has to exist, and none may be left out.
+/// The pages of docs/papers, and docs/questions/index.md, name scenarios, claims and checks: each has to
+/// exist, and none may be left out.
 
 #include <doctest/doctest.h>
 #include <fnmatch.h>
@@ -8,6 +9,7 @@
 #include <map>
 
 #include "analysis/theory/check.h"
+#include "app/scenario/arms.h"
 #include "app/scenario/claim_reader.h"
 #include "app/scenario/json.h"
 #include "tests/app/run/test_scenario.h"
@@ -36,7 +38,9 @@ bool mention(const std::string& pattern, std::vector<Named>& names) {
 std::vector<Named> claims_of(const fs::path& scenario) {
   std::vector<Named> claims;
   const Json read = read_json_file(scenario);
-  for (const Json& claim : expand_claims(read.at("claims")).claims) claims.push_back({claim.at("id")});
+  std::vector<std::string> arms;
+  for (const WrittenArm& arm : written_arms(read.value("arms", Json::object()))) arms.push_back(arm.name);
+  for (const Json& claim : expand_claims(read.at("claims"), arms).claims) claims.push_back({claim.at("id")});
   return claims;
 }
 
@@ -55,7 +59,8 @@ TEST_CASE("sources: a page for each folder of scenarios names all its claims and
   for (const auto& folder : fs::directory_iterator(kRoot / "scenarios")) {
     const std::string work = folder.path().filename().string();
     CAPTURE(work);
-    const std::string page = file_text(kRoot / "docs" / "sources" / (work + ".md"));
+    const fs::path place = work == "questions" ? "questions/index.md" : "papers/" + work + ".md";
+    const std::string page = file_text(kRoot / "docs" / place);
     REQUIRE_FALSE(page.empty());
     ++pages;
     std::map<std::string, std::vector<Named>> claims;
@@ -89,7 +94,7 @@ TEST_CASE("sources: a page for each folder of scenarios names all its claims and
     }
     for (const Named& check : checks) CHECK_MESSAGE(check.is_mentioned, check.name);
   }
-  CHECK(pages == 9);
+  CHECK(pages == 11);
 }
 
 }  // namespace moelab::sources_test

@@ -40,6 +40,8 @@ def drawn_case(random: np.random.Generator) -> dict[str, Any]:
         arrays["router"] = random.normal(size=(experts, width))
     if "previous_assignments" not in arrays and random.random() < 0.3:
         arrays["top_k"] = int(random.integers(1, experts + 1))
+    if len(rows) == 2 and not {"labels", "inputs", "embeddings", "expert_outputs"} & set(arrays):
+        arrays["axes"] = "BSE"  # nothing else settles them
     if n > 1 and ("inputs" in arrays or "embeddings" in arrays) and random.random() < 0.3:
         arrays["neighbours"] = int(random.integers(1, n))
     return arrays
@@ -104,3 +106,141 @@ def test_tensors_of_pytorch():
         logits=logits.detach().numpy(), inputs=inputs, router=router.weight.detach().numpy()
     )
     assert answer == expected
+
+
+def layered_case() -> dict[str, Any]:
+    """Logits of three layers over 12 documents of 10 tokens, the last two of each padding."""
+    random = np.random.default_rng(4)
+    logits = random.normal(size=(3, 120, 8)).astype("float32")
+    mask = np.tile(np.arange(10) < 8, (12, 1))
+    return {
+        "logits": tuple(logits),
+        "mask": mask,
+        "tokens": random.integers(0, 5, size=(12, 10)),
+        "labels": np.array(["code", "law", "verse"] * 4),
+        "documents": "rows",
+        "top_k": 2,
+        "layers": [1, 2, 4],
+    }
+
+
+def test_layers_are_rows_of_a_frame_and_matrices_have_names():
+    case = layered_case()
+    analysis = moelab.analyze(**case)
+    frame = analysis.layers
+    assert list(frame["layer"]) == [1, 2, 4]
+    assert set(frame["tokens"]) == {96.0}
+    assert (frame["routing_entropy_low"] < frame["routing_entropy"]).all()
+    assert (frame["expert_load_max_violation_chance"] > 0).all()
+    logits = case["logits"][1][case["mask"].ravel()].astype(float)
+    r = np.exp(logits - logits.max(1, keepdims=True))
+    r /= r.sum(1, keepdims=True)
+    assert np.isclose(frame["routing_entropy"][1], -(r * np.log(r)).sum(1).mean(), atol=1e-12)
+    chosen = np.argsort(-logits, 1)[:, :2]
+    loads = np.bincount(chosen.ravel(), minlength=8) / chosen.size
+    experts = analysis.experts
+    assert np.allclose(experts[experts["layer"] == 2]["load"], loads, atol=1e-15)
+    domain = analysis.matrices["domain"][2]
+    assert domain.rows == ["code", "law", "verse"]
+    assert np.allclose(domain.sum(1), 2)
+    assert list(domain.frame().columns) == [str(e) for e in range(8)]
+    assert analysis.matrices["layer_nmi"].shape == (3, 3)
+    assert np.isnan(analysis.matrices["co_activation"][4][0, 0])
+    assert "expert_load_max_violation" not in analysis["metrics"]
+    assert any("--mask leaves out 24 of 120 rows" in check for check in analysis.checks)
+    assert analysis.skipped["routing_fluctuation"].startswith("needs --previous")
+    assert len(analysis.table()) == 3 and len(analysis.expert_table()) == 24
+
+
+def test_tuples_dicts_batches_and_stacks_are_one_routing():
+    case = layered_case()
+    expected = moelab.analyze(**case).table()
+    layers = case.pop("logits")
+    case.pop("layers")
+    named = {layer: array for layer, array in zip((1, 2, 4), layers)}
+    assert moelab.analyze(logits=named, **case).table() == expected
+    case["layers"] = [1, 2, 4]
+    stacked = moelab.analyze(logits=np.stack(layers), axes="LTE", **case)
+    assert stacked.table() == expected
+    turned = moelab.analyze(logits=np.stack(layers, 1), axes="TLE", **case)
+    assert turned.table() == expected
+    with_dense = moelab.analyze(logits=(None, *layers), **(case | {"layers": [0, 1, 2, 4]}))
+    assert with_dense.table() == expected
+    assert with_dense["settings"]["without_router"] == [0]
+    halves = [tuple(array[:60] for array in layers), tuple(array[60:] for array in layers)]
+    sides = {"mask": [case["mask"][:6], case["mask"][6:]], "tokens": [case["tokens"][:6], case["tokens"][6:]]}
+    batches = moelab.analyze(logits=halves, **(case | sides))
+    for one, other in zip(batches.table(), expected):
+        assert one.keys() == other.keys()
+        assert all(np.isclose(one[name], other[name], atol=1e-12) for name in one)
+
+
+def test_a_configuration_names_layers_and_choices():
+    case = layered_case()
+    case.pop("layers"), case.pop("top_k")
+    config = {"num_hidden_layers": 4, "num_experts": 8, "num_experts_per_tok": 2, "mlp_only_layers": [0]}
+
+    class Config:
+        def to_dict(self):
+            return config | {"id2label": {0: "a"}}
+
+    assert [row["layer"] for row in moelab.analyze(model=Config(), **case).table()] == [1, 2, 3]
+    assert moelab.analyze(model=config, **case) == moelab.analyze(model=Config(), **case)
+
+
+def test_bfloat16_is_read():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    logits = np.random.default_rng(5).normal(size=(40, 4)).astype(ml_dtypes.bfloat16)
+    assert moelab.analyze(logits=logits) == moelab.analyze(logits=logits.astype("float32"))
+    bits = logits.view(np.uint16)
+    assert moelab.analyze(logits=bits, dtype="bfloat16") == moelab.analyze(logits=logits)
+    with pytest.raises(moelab.UserError, match="uint16"):
+        moelab.analyze(logits=bits)
+
+
+def test_bfloat16_tensors_of_pytorch():
+    torch = pytest.importorskip("torch")
+    logits = torch.randn(40, 4, generator=torch.Generator().manual_seed(1)).bfloat16().requires_grad_()
+    assert moelab.analyze(logits=(logits, None, logits), top_k=2).table() == moelab.analyze(
+        logits=(logits.detach().float().numpy(), None, logits.detach().float().numpy()), top_k=2
+    ).table()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "part"),
+    [
+        ({"logits": np.zeros((3, 4, 4))}, "logits", "LTE"),
+        ({"logits": [np.zeros((3, 4)), None]}, "logits", "tuple"),
+        ({"logits": [np.zeros((3, 4)), np.ones((3, 4))]}, "logits", "tuple"),
+        ({"logits": {"a": np.zeros((3, 4))}}, "logits", "numbers of layers"),
+        ({"logits": (np.eye(4), np.zeros((3, 4))), "top_k": 1}, "logits", "logits.1"),
+        ({"experts": np.zeros((3, 2), int)}, "expert_count", "missing"),
+        ({"probs": np.full((4, 2), 0.5), "score": "tanh"}, "score", "softmax"),
+        ({"probs": np.full((4, 2), 0.5), "model": 3}, "model", "needs a dict"),
+    ],
+)
+def test_what_is_refused_names_its_argument(arguments, path, part):
+    with pytest.raises(moelab.UserError) as caught:
+        moelab.analyze(**arguments)
+    assert caught.value.path == path
+    assert part in caught.value.message
+    assert "--" not in str(caught.value)
+
+
+def test_parquet_files_are_ids(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    random = np.random.default_rng(6)
+    ids = {layer: np.argsort(random.normal(size=(20, 6)), 1)[:, :2] for layer in (1, 2)}
+    for layer, array in ids.items():
+        table = pa.table({"indices": pa.array(array.tolist(), pa.list_(pa.int16()))})
+        parquet.write_table(table, tmp_path / f"layer_{layer}.parquet")
+    files = {layer: tmp_path / f"layer_{layer}.parquet" for layer in ids}
+    expected = moelab.analyze(experts=ids, expert_count=6, by_score=True)
+    assert moelab.analyze(experts=files, expert_count=6, by_score=True).table() == expected.table()
+    rows = [(t // 5, t % 5, layer, k, int(ids[layer][t, k])) for t in range(20) for layer in ids for k in (1, 0)]
+    names = ("document", "position", "layer", "rank", "expert")
+    parquet.write_table(pa.table(dict(zip(names, map(list, zip(*rows))))), tmp_path / "long.parquet")
+    tidy = moelab.analyze(experts=tmp_path / "long.parquet", expert_count=6)
+    assert tidy["settings"]["documents"] == 4
+    assert [row["top1_load"] for row in tidy.expert_table()] == [row["top1_load"] for row in expected.expert_table()]

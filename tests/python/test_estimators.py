@@ -39,6 +39,89 @@ def test_they_learn_and_are_searched():
     assert search.best_params_["seed"] in (0, 1)
 
 
+def noisy(rows: int = 240):
+    random = np.random.default_rng(2)
+    x = random.normal(size=(rows, 3)) * [1, 100, 0.01] + [5, 0, 0]
+    return x, np.where(x[:, 0] > 5, x[:, 1], -50.0) + random.normal(size=rows)
+
+
+def test_parameters_are_flat_and_searched():
+    x, y = noisy()
+    grid = {"n_experts": [1, 4], "hidden": [8, (8, 8)], "router": ["linear"], "gating": ["soft", "top1"]}
+    search = GridSearchCV(moelab.MoERegressor(max_steps=200), grid, cv=2, error_score="raise").fit(x, y)
+    assert set(search.best_params_) == set(grid)
+    nested = GridSearchCV(moelab.MoEClassifier(max_steps=50), {"model__experts": [2, 4]}, cv=2, error_score="raise")
+    assert nested.fit(x, y > 0).best_estimator_.model_.about["experts"] in (2, 4)
+    own = moelab.MoERegressor().set_params(model__expert__width=8, train__steps=20).fit(x, y)
+    assert own.model_.spec["model"]["expert"] == {"kind": "mlp", "depth": 2, "width": 8}  # merged
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        moelab.MoERegressor().set_params(nothing__such=3)
+
+
+def test_units_of_inputs_and_targets_do_not_matter():
+    x, y = noisy()
+    fitted = moelab.MoERegressor(random_state=1).fit(x[:160], y[:160])
+    assert fitted.score(x[160:], y[160:]) > 0.8
+    scaled = moelab.MoERegressor(random_state=1).fit(1024 * x[:160], 1024 * y[:160])
+    assert np.allclose(scaled.predict(1024 * x) / 1024, fitted.predict(x), rtol=1e-4, atol=1e-3)
+    plain = moelab.MoERegressor(random_state=1, standardize=False).fit(x[:160], y[:160])
+    assert plain.score(x[160:], y[160:]) < fitted.score(x[160:], y[160:])
+
+
+def test_training_is_told_and_ends_early(capsys):
+    x, y = noisy()
+    fitted = moelab.MoERegressor(n_experts=2, max_steps=5000, random_state=1, verbose=True).fit(x, y)
+    curve = fitted.validation_loss_curve_
+    assert fitted.loss_curve_[-1] < fitted.loss_curve_[0]
+    best = int(np.argmin(curve))
+    assert len(curve) == best + 11 and fitted.n_iter_ == 100 * best == fitted.model_.about["steps"]
+    assert len(fitted.loss_curve_) == best + 1
+    assert capsys.readouterr().out.count("eval_loss") == len(curve)
+    whole = moelab.MoERegressor(max_steps=60, early_stopping=False).fit(x, y)
+    assert whole.n_iter_ == 60 and not hasattr(whole, "validation_loss_curve_")
+
+
+def test_random_states_repeat():
+    x, y = noisy(80)
+
+    def outputs(**options):
+        return moelab.MoERegressor(max_steps=30, **options).fit(x, y).predict(x).tobytes()
+
+    assert outputs(random_state=3) == outputs(random_state=3) != outputs(random_state=4)
+    assert outputs() == outputs()
+    assert outputs(random_state=np.random.RandomState(3)) == outputs(random_state=np.random.RandomState(3))
+
+
+def test_as_good_as_the_perceptron_of_scikit_learn():
+    """One of the five data sets of docs/python.md, where inputs are in many units."""
+    from sklearn.datasets import load_wine
+    from sklearn.model_selection import cross_val_score
+    from sklearn.neural_network import MLPClassifier
+
+    x, y = load_wine(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peer = cross_val_score(MLPClassifier(random_state=0), x, y, cv=3).mean()
+    assert cross_val_score(moelab.MoEClassifier(random_state=0), x, y, cv=3).mean() >= peer
+
+
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        ({"n_experts": 0}, "n_experts"),
+        ({"hidden": (8, 4)}, "hidden"),
+        ({"max_steps": 0}, "max_steps"),
+        ({"router": "linaer"}, "model.router.kind"),
+        ({"validation_fraction": 1.5}, "validation_fraction"),
+        ({"random_state": "a"}, "random_state"),
+    ],
+)
+def test_parameters_that_are_refused(options, path):
+    with pytest.raises(moelab.UserError) as caught:
+        moelab.MoERegressor(**options).fit(*noisy(20))
+    assert caught.value.path == path
+
+
 def test_bad_options_are_user_errors():
     with pytest.raises(moelab.UserError) as caught:
         moelab.MoERegressor(model={"experts": 0}).fit(np.ones((5, 2)), np.arange(5.0))

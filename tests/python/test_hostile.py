@@ -151,7 +151,7 @@ def test_texts_that_are_none(tiny, wrong):
         lambda: moelab.validate(wrong),
         lambda: moelab.validate(tiny, profile=wrong),
         lambda: moelab.validate(tiny, overrides={wrong: 1}),
-        lambda: moelab.list(wrong),
+        lambda: moelab.kinds(wrong),
         lambda: moelab.check([wrong]),
         lambda: moelab.check(wrong),
         lambda: moelab.sample(tiny, arm=wrong),

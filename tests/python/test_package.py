@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,3 +80,25 @@ def test_it_lives_beside_pytorch(order):
         "print(len(moelab.analyze(p)['metrics']) > 3, float(torch.linalg.svd(torch.eye(3))[1].sum()))\n"
     )
     assert shown.split() == ["True", "3.0"]
+
+
+def test_the_type_of_a_scenario_is_that_of_the_schema():
+    subprocess.run([sys.executable, SOURCE.parent / "scenario_types", "--check"], check=True)
+
+
+def test_wrong_calls_are_type_errors(tmp_path):
+    pytest.importorskip("mypy")
+    file = tmp_path / "calls.py"
+    file.write_text(
+        "import moelab\n"
+        "fine: moelab.Scenario = {'name': 'a', 'data': {}, 'model': {}, 'train': {}, 'save': ['weights']}\n"
+        "moelab.run(fine, overrides={'model.experts': 3})\n"
+        "moelab.run(3)\n"
+        "wrong: moelab.Scenario = {'name': 3}\n"
+        "moelab.read('a').judge('mine', 3)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", tmp_path, file],
+        capture_output=True, text=True, check=False, env={**os.environ, "MYPYPATH": str(SOURCE.parent)},
+    )
+    assert [line.split(":")[1] for line in done.stdout.splitlines() if "calls.py" in line and ": error: " in line] == ["4", "5", "6"], done.stdout

@@ -66,7 +66,7 @@ def test_claims_are_a_frame_with_what_the_paper_reports(tiny_run):
     own = claims[claims.id == "learned_beats_frozen"]
     assert len(own) == 2
     assert list(own.paper) == [0.5, 0.5]
-    assert [place["data.train_samples"] for place in own["at"]] == [32, 64]
+    assert list(own["data.train_samples"]) == [32, 64]
     assert (own.low < own.estimate).all() and (own.estimate < own.high).all()
     judged = tiny_run.verdicts()[0]
     assert list(own.estimate) == [point["estimate"] for point in judged["points"]]

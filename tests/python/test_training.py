@@ -239,3 +239,61 @@ def test_an_oracle_serves_every_row_by_its_label(data):
     served = model.route(data.test_x, labels=data.test_labels).argmax(axis=1)
     assert (served == data.test_labels % MODEL["experts"]).all()
     assert (model.route(data.test_x, labels=np.zeros_like(data.test_labels)).argmax(axis=1) == 0).all()
+
+
+def test_history_is_measured_as_the_program_does(data, tiny_run):
+    scenario = tiny_scenario()
+    model = moelab.train(
+        data.x, data.y, model=scenario["model"], train=scenario["train"], seed=1, eval_set=(data.test_x, data.test_y)
+    )
+    records = model.records
+    assert [row["step"] for row in records] == [0, 20, 40]
+    last = records[-1]
+    assert last["eval_loss"] == pytest.approx(((model.predict(data.test_x) - data.test_y) ** 2).mean(), rel=1e-12)
+    trace = tiny_run.table(trace=True)
+    own = [
+        trace["train_nmse"][place]
+        for place in range(len(trace["cell"]))
+        if (trace["arm"][place], trace["seed"][place], trace["data.train_samples"][place]) == ("learned", 1, 64)
+    ]
+    assert [row["train_nmse"] for row in records] == pytest.approx(own, rel=1e-12)
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(model.history, pandas.DataFrame) and list(model.history.step) == [0, 20, 40]
+    plain = moelab.train(data.x, data.y, model=scenario["model"], train=scenario["train"], seed=1, history=False)
+    assert plain.records == [] and plain.predict(data.test_x).tobytes() == model.predict(data.test_x).tobytes()
+
+
+def test_history_of_classes(data):
+    classes = np.eye(3)[np.arange(len(data.x)) % 3]
+    model = moelab.train(data.x, classes, model=MODEL, train=TRAIN, loss={"task": "cross_entropy"})
+    assert set(model.records[0]) == {"step", "train_loss", "train_accuracy"}
+
+
+def test_a_callback_sees_the_model_and_ends_training(data):
+    seen = []
+
+    def callback(row, model):
+        seen.append((row["step"], model.predict(data.x)))
+        return row["step"] >= 20
+
+    model = moelab.train(data.x, data.y, model=MODEL, train=TRAIN, callback=callback)
+    assert [step for step, _ in seen] == [0, 20] and model.about["steps"] == 20
+    assert model.about["state"] == "done" and np.array_equal(seen[-1][1], model.predict(data.x))
+    with pytest.raises(ZeroDivisionError):
+        moelab.train(data.x, data.y, model=MODEL, train=TRAIN, callback=lambda row, model: 1 / 0)
+
+
+def test_random_states(data):
+    def trained(**options):
+        return moelab.train(data.x, data.y, model=MODEL, train=TRAIN, **options).predict(data.x).tobytes()
+
+    assert trained(random_state=3) == trained(seed=3) != trained()
+    assert trained(random_state=np.random.default_rng(1)) == trained(random_state=np.random.default_rng(1))
+    assert trained(random_state=np.random.RandomState(1)) == trained(random_state=np.random.RandomState(1))
+    for wrong in ({"random_state": -1}, {"random_state": "a"}, {"random_state": 1, "seed": 2}):
+        with pytest.raises(moelab.UserError) as caught:
+            trained(**wrong)
+        assert caught.value.path == "random_state"
+    with pytest.raises(moelab.UserError) as caught:
+        trained(eval_set=data.x)
+    assert caught.value.path == "eval_set"

@@ -173,7 +173,7 @@ def write_cases(folder):
     sequence_labels = file("sequence_labels", cut(topics, 9), dtype="<i8")
     sequence_inputs = file("sequence_inputs", cut(token_rows, 9))
     token_router = file("token_router", token_weights)
-    case("sequences", "--probs", sequences)
+    case("sequences", "--probs", sequences, "--axes", "BSE")
     case("sequences_labels", "--probs", sequences, "--labels", sequence_labels)
     case("sequences_shuffled", "--logits", sequence_logits, "--labels", sequence_labels, "--inputs", sequence_inputs,
          "--router", token_router)
@@ -181,7 +181,7 @@ def write_cases(folder):
          "--router", token_router, "--top-k", 2, "--expert-outputs",
          file("sequence_outputs", cut([tokens.matrix(4, 3) for _ in range(360)], 9)), "--previous-probs",
          file("sequence_previous", cut(tokens.probabilities(topics, 4), 9)))
-    case("sequences_previous_assignments", "--probs", sequences, "--previous-assignments",
+    case("sequences_previous_assignments", "--probs", sequences, "--axes", "BSE", "--previous-assignments",
          file("sequence_experts", cut(tokens.labels(360, 4), 9), dtype="<i8"))
 
     # Few rows, one expert, and more rows than distances are measured of.

@@ -152,7 +152,7 @@ TEST_CASE("browser: the report loads from disk without errors, figures are there
   CHECK(found.at("hiddenAfter") == true);
   CHECK(found.at("mapShown").get<std::string>().find("training samples 20") != std::string::npos);
   CHECK(found.at("overlaps") == 0);
-  CHECK(found.at("scales") == 3);
+  CHECK(found.at("scales") == 6);  // beside each panel: two arms in three figures
   CHECK(found.at("clipped") == 4);
   const Json& ticks = found.at("ticks");
   CHECK(std::find(ticks.begin(), ticks.end(), "32768") != ticks.end());

@@ -156,7 +156,11 @@ void Mixture<Real>::move_biases(const Routing<Real>& routing, double* biases) co
   for (int e = 0; e < parts_.experts; ++e) {
     const int error = routing.pairs_of(e) * parts_.experts - pairs;  // E times (load − mean load)
     double& bias = biases[e];
-    bias = static_cast<Real>(bias) - (error > 0 ? rate : error < 0 ? -rate : Real(0));
+    if (parts_.balance_rule == BalanceRule::error)
+      bias = static_cast<Real>(bias) -
+             (pairs > 0 ? rate * static_cast<Real>(error) / static_cast<Real>(pairs) : Real(0));
+    else
+      bias = static_cast<Real>(bias) - (error > 0 ? rate : error < 0 ? -rate : Real(0));
   }
 }
 

@@ -56,6 +56,7 @@ struct MixtureParts {
   /// The training gating, whose state the mixture holds; null for none.
   const Gating<Real>* train_gating = nullptr;
   std::optional<double> balance_rate;  ///< rate of loss-free balancing; empty: no selection biases
+  BalanceRule balance_rule = BalanceRule::sign;
 };
 
 /// The arrays of a batch's passes: routing, scores, outputs of pairs.

@@ -19,6 +19,10 @@
 
 namespace moelab {
 
+/// How loss-free balancing moves the bias of an expert with load A, L the mean load: by rate · sign(L − A),
+/// or by rate · (L − A) / L.
+enum class BalanceRule { sign, error };
+
 /// The shape of a gating in a model.
 struct GatingSetting {
   int input_dim = 0;  ///< d, columns of the rows that the router reads

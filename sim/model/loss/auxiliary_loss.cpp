@@ -24,7 +24,8 @@
   entry(aux_sequence_loss)             \
   entry(load_loss)                     \
   entry(orthogonality_listed_loss)     \
-  entry(variance_rows_loss)
+  entry(variance_rows_loss)            \
+  entry(aux_mixed_loss)
 // clang-format on
 
 namespace moelab {
@@ -45,40 +46,44 @@ const Real* array_of(AuxiliaryPath path, const AuxiliaryGradients<Real>& gradien
   return nullptr;
 }
 
-// Balance within sequences: the term `aux` of each sequence, averaged over sequences (DeepSeek-V3,
-// sequence-wise).
+// Balance within groups of rows: the term `aux` of each group, averaged over rows. Σ_g (n_g / n) aux_g =
+// aux + E Σ_e Cov_g(f_ge, P_ge) for groups of equal size.
 
-/// Calls visit(first row, rows) for every sequence. `scratch` holds the sequence's weights (E): E n_j / Σn
-/// over its rows.
-template <class Real, class Visit>
-void for_each_sequence(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
-  const Routing<Real>& routing = *batch.routing;
-  for (int first = 0; first < routing.rows; first += batch.tokens) {
-    scratch.weights.assign(size(routing.experts), 0.0);
-    double pairs = 0;
-    for (int row = first; row < first + batch.tokens; ++row) {
-      for_each_active(routing, row, [&](int e) {
-        ++scratch.weights[size(e)];
-        ++pairs;
-      });
-    }
-    if (pairs == 0) continue;  // no expert serves the sequence
-    for (double& weight : scratch.weights) weight *= routing.experts / pairs;
-    visit(first, batch.tokens);
-  }
+template <class Real>
+int groups_of(const RoutedBatch<Real>& batch) {
+  const int sequences = batch.routing->rows / batch.tokens;
+  return std::max(1, (sequences + batch.group - 1) / batch.group);
 }
 
-struct BalanceOfSequences {
+/// Groups of consecutive sequences (DeepSeek-V3, sequence-wise).
+struct OfConsecutiveSequences {
+  template <class Real>
+  static int group(const RoutedBatch<Real>& batch, int row) {
+    return row / batch.tokens / batch.group;
+  }
+};
+
+/// Groups of as many rows, which take their tokens from all sequences in turn: token t of sequence i is in
+/// group (i + t) mod G.
+struct OfAllSequences {
+  template <class Real>
+  static int group(const RoutedBatch<Real>& batch, int row) {
+    return (row / batch.tokens + row % batch.tokens) % groups_of(batch);
+  }
+};
+
+template <class Groups>
+struct BalanceOfGroups {
   template <class Real>
   static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
     const Routing<Real>& routing = *batch.routing;
+    write_weights(batch, scratch);
     double sum = 0;
-    for_each_sequence(batch, scratch, [&](int first, int count) {
-      for (int row = first; row < first + count; ++row) {
-        const Real* const r = batch.probabilities + entries(row, routing.stride);
-        for (int e = 0; e < routing.experts; ++e) sum += scratch.weights[size(e)] * static_cast<double>(r[e]);
-      }
-    });
+    for (int row = 0; row < routing.rows; ++row) {
+      const Real* const r = batch.probabilities + entries(row, routing.stride);
+      const double* const weights = weights_of(batch, scratch, row);
+      for (int e = 0; e < routing.experts; ++e) sum += weights[e] * static_cast<double>(r[e]);
+    }
     return sum / routing.rows;
   }
 
@@ -86,14 +91,43 @@ struct BalanceOfSequences {
   static void add(const RoutedBatch<Real>& batch, double coefficient,
                   const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
     const Routing<Real>& routing = *batch.routing;
-    for_each_sequence(batch, scratch, [&](int first, int count) {
-      for (int row = first; row < first + count; ++row) {
-        Real* const gradient = gradients.probabilities + entries(row, routing.stride);
-        for (int e = 0; e < routing.experts; ++e) {
-          gradient[e] += static_cast<Real>(coefficient * scratch.weights[size(e)] / routing.rows);
-        }
-      }
-    });
+    write_weights(batch, scratch);
+    for (int row = 0; row < routing.rows; ++row) {
+      Real* const gradient = gradients.probabilities + entries(row, routing.stride);
+      const double* const weights = weights_of(batch, scratch, row);
+      for (int e = 0; e < routing.experts; ++e)
+        gradient[e] += static_cast<Real>(coefficient * weights[e] / routing.rows);
+    }
+  }
+
+ private:
+  template <class Real>
+  static double* weights_of(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, int row) {
+    return scratch.weights.data() + entries(Groups::group(batch, row), batch.routing->experts);
+  }
+
+  /// weights (G, E) ← E n_gj / Σ_j n_gj, n_gj the rows of group g that activate expert j. A group that no
+  /// expert serves keeps zeros.
+  template <class Real>
+  static void write_weights(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    const Routing<Real>& routing = *batch.routing;
+    const int groups = groups_of(batch);
+    scratch.weights.assign(entries(groups, routing.experts), 0.0);
+    scratch.means.assign(size(groups), 0.0);
+    for (int row = 0; row < routing.rows; ++row) {
+      double& pairs = scratch.means[size(Groups::group(batch, row))];
+      double* const weights = weights_of(batch, scratch, row);
+      for_each_active(routing, row, [&](int e) {
+        ++weights[e];
+        ++pairs;
+      });
+    }
+    for (int g = 0; g < groups; ++g) {
+      const double pairs = scratch.means[size(g)];
+      if (pairs == 0) continue;
+      double* const weights = scratch.weights.data() + entries(g, routing.experts);
+      for (int e = 0; e < routing.experts; ++e) weights[e] *= routing.experts / pairs;
+    }
   }
 };
 
@@ -128,9 +162,12 @@ void LossOptions::bind(Fields& fields) {
     fields.add(auxiliary_loss_kinds()[t].name, coefficients[t], at_least(0),
                "coefficient of " + auxiliary_loss_kinds()[t].help);
   }
+  fields.add("aux_group", aux_group, at_least(1),
+             "sequences of a group of aux_sequence, and tokens of a group of aux_mixed in sequences");
 }
 
-AuxiliaryLosses::AuxiliaryLosses(const LossOptions& options) : coefficients_(options.coefficients) {
+AuxiliaryLosses::AuxiliaryLosses(const LossOptions& options)
+    : coefficients_(options.coefficients), group_(options.aux_group) {
   coefficients_.resize(auxiliary_loss_kinds().size(), 0.0);
   for (std::size_t t = 0; t < coefficients_.size(); ++t) {
     if (coefficients_[t] != 0) weighted_.push_back(t);
@@ -148,7 +185,7 @@ template <class Real>
 std::vector<double> AuxiliaryLosses::values(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const {
   std::vector<double> values;
   for (const AuxiliaryLossKind& kind : auxiliary_loss_kinds()) {
-    values.push_back(kind.value.of<Real>()(batch, scratch));
+    values.push_back(kind.value.of<Real>()(grouped(batch), scratch));
   }
   return values;
 }
@@ -157,7 +194,7 @@ template <class Real>
 double AuxiliaryLosses::weighted_sum(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const {
   double sum = 0;
   for (const std::size_t t : weighted_) {
-    sum += coefficients_[t] * auxiliary_loss_kinds()[t].value.of<Real>()(batch, scratch);
+    sum += coefficients_[t] * auxiliary_loss_kinds()[t].value.of<Real>()(grouped(batch), scratch);
   }
   return sum;
 }
@@ -167,7 +204,7 @@ void AuxiliaryLosses::add_gradients(const RoutedBatch<Real>& batch, const Auxili
                                     AuxiliaryScratch& scratch) const {
   for (const std::size_t t : weighted_) {
     if (!array_of(auxiliary_loss_kinds()[t].path, gradients)) continue;
-    auxiliary_loss_kinds()[t].add.of<Real>()(batch, coefficients_[t], gradients, scratch);
+    auxiliary_loss_kinds()[t].add.of<Real>()(grouped(batch), coefficients_[t], gradients, scratch);
   }
 }
 
@@ -181,9 +218,18 @@ template void AuxiliaryLosses::add_gradients(const RoutedBatch<double>&, const A
                                              AuxiliaryScratch&) const;
 
 AuxiliaryLossKind aux_sequence_loss() {
-  AuxiliaryLossKind kind = auxiliary_loss<BalanceOfSequences>(
+  AuxiliaryLossKind kind = auxiliary_loss<BalanceOfGroups<OfConsecutiveSequences>>(
       "aux_sequence",
-      "aux of every sequence by itself, averaged (DeepSeek-V3); needs samples of several tokens");
+      "aux of every sequence by itself, or of groups of loss.aux_group sequences, averaged (DeepSeek-V3); "
+      "needs samples of several tokens");
+  kind.needs_sequences = true;
+  return kind;
+}
+AuxiliaryLossKind aux_mixed_loss() {
+  AuxiliaryLossKind kind = auxiliary_loss<BalanceOfGroups<OfAllSequences>>(
+      "aux_mixed",
+      "aux of groups as large as those of aux_sequence, whose tokens come from all sequences in turn, "
+      "averaged; needs samples of several tokens");
   kind.needs_sequences = true;
   return kind;
 }

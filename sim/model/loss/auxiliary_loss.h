@@ -29,6 +29,7 @@ struct RoutedBatch {
   int output_stride = 0;                     ///< padded(o), padding zero
   bool is_softmax = true;                    ///< r = softmax(γ)
   int tokens = 1;                            ///< s, rows of a sequence
+  int group = 1;                             ///< sequences whose loads grouped balance terms count together
   const NoisyScores<Real>* noise = nullptr;  ///< scores of a training step with learned noise; may be null
 };
 
@@ -44,7 +45,7 @@ struct AuxiliaryGradients {
 
 /// Temporary arrays of one term at a time, so that steps do not allocate.
 struct AuxiliaryScratch {
-  std::vector<double> weights, means;  ///< (E)
+  std::vector<double> weights, means;  ///< (E), of grouped balance terms (groups · E) and (groups)
   std::vector<int> active;             ///< experts of a row
 };
 
@@ -116,6 +117,7 @@ struct LossOptions {
   std::vector<double> coefficients;       ///< in the order of the table; missing ones are zero
   Reduction reduction = Reduction::sum;   ///< reduction of the task loss over outputs
   std::optional<double> mask_share = {};  ///< share of masked tokens for `masked_tokens`; unset: 0.15
+  int aux_group = 1;                      ///< sequences of a group of `aux_sequence` and `aux_mixed`
 
   LossOptions();
   /// The coefficient of the term with this name. Throws std::invalid_argument if there is none.
@@ -156,8 +158,15 @@ class AuxiliaryLosses {
                      AuxiliaryScratch& scratch) const;
 
  private:
+  template <class Real>
+  RoutedBatch<Real> grouped(RoutedBatch<Real> batch) const {
+    batch.group = group_;
+    return batch;
+  }
+
   std::vector<double> coefficients_;
   std::vector<std::size_t> weighted_;  ///< terms with a coefficient
+  int group_ = 1;
 };
 
 // Shared helpers of auxiliary losses.

@@ -115,13 +115,13 @@ class CosineRouter final : public Router<Real> {
   }
 
  private:
-  CosineRouter(double init_scale, double tau1, double tau2, std::optional<double> temperature,
+  CosineRouter(double init_scale, double tau1, double tau2, const std::optional<Temperature>& temperature,
                const RouterSetting& setting)
       : init_scale_(init_scale),
         tau1_(static_cast<Real>(tau1)),
         tau2_(static_cast<Real>(tau2)),
-        temperature_(temperature.value_or(1.0)),
-        learns_temperature_(temperature.has_value()),
+        temperature_(temperature.value_or(Temperature{}).start),
+        learns_temperature_(temperature && temperature->is_learned),
         input_dim_(setting.input_dim),
         experts_(setting.experts),
         stride_(kernels::padded(setting.experts)) {}
@@ -136,7 +136,8 @@ class CosineRouter final : public Router<Real> {
 
   /// Computes a_e, and c_i of the batch.
   void measure_norms(const View<const Real>& x, const Real* parameters, CosineScratch<Real>& own) const {
-    own.inverse_temperature = learns_temperature_ ? std::exp(parameters[scale_place()]) : Real(1);
+    own.inverse_temperature =
+        learns_temperature_ ? std::exp(parameters[scale_place()]) : static_cast<Real>(1 / temperature_);
     for (int e = 0; e < experts_; ++e) {
       Real square = 0;
       for (int j = 0; j < input_dim_; ++j) square += rows(parameters)(j, e) * rows(parameters)(j, e);
@@ -171,7 +172,7 @@ class CosineRouter final : public Router<Real> {
   double init_scale_;
   Real tau1_;
   Real tau2_;
-  double temperature_;  // start of t
+  double temperature_;  // t, or its start
   bool learns_temperature_;
   int input_dim_;
   int experts_;
@@ -290,8 +291,10 @@ void CosineRouterOptions::bind(Fields& fields) {
   fields.add("init_scale", init_scale, at_least(0), kScaleHelp);
   fields.add("projection_dim", projection_dim, between(1, 65536),
              "m: the router reads x A, A (d, m) learned (X-MoE; default: x itself)");
-  fields.add("temperature", temperature, positive(),
-             "start of a learned t that divides the cosine (X-MoE; default: t = 1)");
+  fields.add(
+      "temperature", temperature,
+      "t > 0, which divides the cosine: a number stays; {\"start\": 0.07, \"learned\": true} is learned from "
+      ".07, as in X-MoE (default: t = 1)");
 }
 
 void PerturbedCosineRouterOptions::bind(Fields& fields) {

@@ -24,14 +24,16 @@ class LinearRouter final : public Router<Real> {
       : LinearRouter(LinearRouterOptions{.init_scale = options.init_scale, .bias = options.bias}, setting) {}
 
   std::size_t parameter_count() const override {
-    return entries(block_rows(), experts_) + (temperature_ ? 1 : 0);
+    return entries(block_rows(), experts_) + (learns_temperature() ? 1 : 0);
   }
-  std::size_t block_size() const override { return entries(block_rows() + (temperature_ ? 1 : 0), stride_); }
+  std::size_t block_size() const override {
+    return entries(block_rows() + (learns_temperature() ? 1 : 0), stride_);
+  }
 
   void initialize(const Start& start, Real* parameters) const override {
     std::fill(parameters, parameters + block_size(), Real(0));
     start_columns(law_, start, init_scale_, weight(parameters));
-    if (temperature_) parameters[scale_place()] = static_cast<Real>(-std::log(*temperature_));
+    if (learns_temperature()) parameters[scale_place()] = static_cast<Real>(-std::log(temperature_->start));
   }
 
   RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& /*scratch*/,
@@ -62,7 +64,7 @@ class LinearRouter final : public Router<Real> {
         {"router_weight", {experts_, input_dim_}, values_of(weight(parameters).transposed())}};
     const Real* const biases = bias(parameters);
     if (has_bias_) all.push_back({"router_bias", {experts_}, {biases, biases + experts_}});
-    if (temperature_) all.push_back({"router_log_scale", {1}, {parameters[scale_place()]}});
+    if (learns_temperature()) all.push_back({"router_log_scale", {1}, {parameters[scale_place()]}});
     return all;
   }
 
@@ -78,17 +80,21 @@ class LinearRouter final : public Router<Real> {
     return block + entries(input_dim_, stride_);
   }
 
+  bool learns_temperature() const { return temperature_ && temperature_->is_learned; }
   std::size_t scale_place() const { return entries(block_rows(), stride_); }
 
   /// values ← values / t.
   void scale(const Real* parameters, Real* values, std::size_t count) const {
-    kernels::scale_into(std::exp(parameters[scale_place()]), values, values, static_cast<int>(count));
+    const Real factor = learns_temperature() ? std::exp(parameters[scale_place()])
+                                             : static_cast<Real>(1 / temperature_->start);
+    kernels::scale_into(factor, values, values, static_cast<int>(count));
   }
   /// Converts ∂L/∂(W, b) at t = 1 to the gradient at t. Scores are homogeneous of degree one in (W, b) and in
   /// 1/t, so ∂L/∂log(1/t) = Σ W ∂L/∂W + Σ b ∂L/∂b.
   void scale_gradient(const Real* parameters, Real* gradient) const {
     const std::size_t place = scale_place();
     scale(parameters, gradient, place);
+    if (!learns_temperature()) return;
     std::fill_n(gradient + place, stride_, Real(0));
     gradient[place] = kernels::dot(parameters, gradient, static_cast<int>(place));
   }
@@ -96,7 +102,7 @@ class LinearRouter final : public Router<Real> {
   StartLaw law_;
   double init_scale_;
   bool has_bias_;
-  std::optional<double> temperature_;  // start of t
+  std::optional<Temperature> temperature_;
   int input_dim_;
   int experts_;
   int stride_;
@@ -115,10 +121,39 @@ void bind_linear_fields(Fields& fields, bool& trainable, std::string& init, doub
   fields.add("bias", bias, "adds b_e, started at zero (default false)");
 }
 
+namespace {
+
+/// A temperature that is not a plain number.
+struct StartedTemperature {
+  double start = 1;
+  bool learned = true;
+  void bind(Fields& fields) {
+    fields.required().add("start", start, positive(), "t at the start");
+    fields.add("learned", learned, "the router learns t; false keeps it");
+  }
+};
+
+}  // namespace
+
+std::vector<Binding> Temperature::alternatives() {
+  return {alternative(
+              is_learned ? std::nullopt : std::optional(start),
+              [](Fields& fields, auto& own) { fields.add("", own, positive(), ""); },
+              [this](double own) {
+                *this = {own, false};
+              }),
+          alternative(is_learned ? std::optional(StartedTemperature{start}) : std::nullopt,
+                      [this](const StartedTemperature& own) {
+                        *this = {own.start, own.learned};
+                      })};
+}
+
 void LinearRouterOptions::bind(Fields& fields) {
   bind_linear_fields(fields, trainable, init, init_scale, bias);
-  fields.add("temperature", temperature, positive(),
-             "start of a learned t > 0 that divides the scores (default: t = 1)");
+  fields.add(
+      "temperature", temperature,
+      "t > 0, which divides the scores: a number stays; {\"start\": 3, \"learned\": true} is learned from "
+      "3 (default: t = 1)");
 }
 
 void LinearBaseOptions::bind(Fields& fields) {

@@ -15,20 +15,27 @@
 
 namespace moelab {
 
+/// t > 0, which divides a router's scores: a number that stays, or the start of one that the router learns.
+struct Temperature {
+  double start = 1;
+  bool is_learned = false;
+  std::vector<Binding> alternatives();
+};
+
 /// The linear router: γ_e(x) = w_e^T x (Dikkala et al. 2023, section 2), or with `bias` γ_e(x) = w_e^T x +
 /// b_e (Nguyen et al., Statistical Advantages of Perturbing Cosine Router).
 ///
-/// The start law `init` draws the rows w_e. Biases start at zero. With `temperature`, scores are divided by a
-/// learned t > 0, which starts at that value.
+/// The start law `init` draws the rows w_e. Biases start at zero. With `temperature`, scores are divided by
+/// t.
 ///
-/// Arrays: "router_weight" (E, d); with `bias` "router_bias" (E); with `temperature` "router_log_scale" (1),
-/// log 1/t.
+/// Arrays: "router_weight" (E, d); with `bias` "router_bias" (E); with a learned temperature
+/// "router_log_scale" (1), log 1/t.
 struct LinearRouterOptions {
   bool trainable = true;
   std::string init = "normal";
   double init_scale = 1.0;
   std::optional<bool> bias = {};
-  std::optional<double> temperature = {};  ///< start of t; unset: t = 1
+  std::optional<Temperature> temperature = {};  ///< unset: t = 1
   void bind(Fields& fields);
 };
 
@@ -102,16 +109,15 @@ InvalidOption no_image_error(const std::string& router = "cnn");
 ///
 /// If a norm is zero, its cosine and the cosine's gradient are zero. Rows β1_e start N(0, init_scale² / d)
 /// and biases start at zero. `projection_dim` m replaces x by x A, A (d, m); see ProjectedRouter.
-/// `temperature` is the start of a learned t > 0 that divides the cosine. The router of X-MoE (Chi et al.
-/// 2022) has both.
+/// `temperature` t divides the cosine. The router of X-MoE (Chi et al. 2022) has both, and learns t.
 ///
 /// Arrays: "router_direction" (E, d) or (E, m), the rows β1, whose scale has little effect, and "router_bias"
 /// (E). With `projection_dim` "router_projection" (m, d). With `temperature` "router_log_scale" (1), log 1/t.
 struct CosineRouterOptions {
   bool trainable = true;
   double init_scale = 1.0;
-  std::optional<int> projection_dim = {};  ///< m; unset: the router reads x
-  std::optional<double> temperature = {};  ///< start of t; unset: t = 1
+  std::optional<int> projection_dim = {};       ///< m; unset: the router reads x
+  std::optional<Temperature> temperature = {};  ///< unset: t = 1
   void bind(Fields& fields);
 };
 RouterKind cosine_router();

@@ -28,6 +28,15 @@ TEST_CASE("variation of feature weights: the clusters' coefficients, weighed by 
   CHECK_THROWS_AS(weight_variation(weights, std::vector{3}), InvalidOption);
 }
 
+TEST_CASE("gaps of scores: differences of the two largest logits, whatever the others") {
+  const Matrix probabilities = Matrix{{0.5, 0.25, 0.25}, {0.1, 0.45, 0.45}, {0, 1, 0}};
+  const Vector gaps = score_gaps(probabilities);
+  CHECK(std::abs(gaps[0] - std::log(2)) < kLastBits);
+  CHECK(gaps[1] == 0);
+  CHECK(std::isinf(gaps[2]));
+  CHECK_THROWS_AS(score_gaps(Matrix{{1.0}}), InvalidOption);
+}
+
 TEST_CASE("largest deviation of the load: an idle expert counts, too") {
   CHECK(expert_load_max_deviation(std::vector<std::int64_t>{2, 2, 2}).value() == 0);
   CHECK(expert_load_max_deviation(std::vector<std::int64_t>{3, 3, 0}).value() == 1);

@@ -44,7 +44,7 @@ MetricValues own_experts_of(int experts) {
     "data": {"generator": "gaussian_mixture", "clusters": 8, "weight_power": 1, "dim": 3,
              "target": {"kind": "constant", "dim": 2}, "train_samples": 40, "test_samples": 4000},
     "model": {"router": "oracle", "expert": "constant", "gating": {"train": "top1", "eval": "top1"}},
-    "train": {"lr": 0.01, "batch_size": 20, "steps": 1}, "metrics": ["own_experts"], "seeds": {"count": 1}})");
+    "train": {"lr": 0.01, "batch_size": 20, "steps": 1}, "metrics": ["own_experts", "cluster_losses", "task"], "seeds": {"count": 1}})");
   document["model"]["experts"] = experts;
   return metrics_of(document);
 }
@@ -154,6 +154,16 @@ TEST_CASE("own experts: of clusters that share an expert the heaviest has it") {
   for (int c = 1; c <= 8; ++c) harmonic += 1.0 / c;
   for (int c = 1; c <= 8; ++c) expected += std::pow(1 - 1.0 / c / harmonic, 4);
   CHECK(std::abs(shared.at("unsampled_clusters") - expected) < 1e-12);
+}
+
+TEST_CASE("losses of clusters: each cluster counts alike, whatever its rows") {
+  const MetricValues all = own_experts_of(8);
+  double mean = 0;
+  for (int quarter = 1; quarter <= 4; ++quarter)
+    mean += all.at("test_loss_quarter" + std::to_string(quarter)) / 4;
+  CHECK(std::abs(all.at("test_loss_clusters") - mean) < 1e-12 * mean);
+  // Rows are weighed by 1, 1/2, …, 1/8: their mean loss is another one.
+  CHECK(std::abs(all.at("test_loss_clusters") - all.at("test_loss_eval")) > 0.01 * mean);
 }
 
 TEST_CASE(

@@ -139,7 +139,7 @@ TEST_CASE("analyze: bad input is one clear error with status 2") {
   check_beside("--router", "across", "has shape (4, 5), needs (5, d) beside --probs of shape (200, 5)");
   check_beside("--expert-outputs", "X", "has shape (200, 4), needs (200, 5, d)");
   check_beside("--previous-probs", "X", "has shape (200, 4), needs (200, 5)");
-  check_beside("--previous-assignments", "high", "holds 5 in row 0; labels are 0 to 4");
+  check_beside("--previous-assignments", "high", "holds 5 in row 0, column 0; ids are 0 to 4");
   check_beside("--labels", "nonesuch", "no file");
   check({"--probs", arrays.name("P"), "--top-k", "6"}, "--top-k: got 6, needs at most 5");
   check({"--probs", arrays.name("P"), "--inputs", arrays.name("X"), "--neighbours", "200"},

@@ -183,7 +183,12 @@ TEST_CASE("analyze: every group that arrays can give measures a run's arrays as 
   CHECK(whole.result.trace.at(1).step == 25);
   compare({{"routing_saturation", metrics.at("routing_saturation")}}, whole.result.trace.at(1).metrics, "");
   metrics.erase("routing_saturation");
+  // Of a run, dead experts go by the serving expert.
+  metrics.erase("dead_experts");
   compare(metrics, whole.result.metrics, "");
+  AnalyzedArrays first = arrays;
+  first.top_k = 1;
+  compare({{"dead_experts", analyze_arrays(first).metrics.at("dead_experts")}}, whole.result.metrics, "");
 
   const SavedRun stack(saved_scenario(R"({"model": {"layers": 2}})"));
   AnalyzedArrays layers;

@@ -52,6 +52,11 @@ TEST_CASE("check: names choose by whole parts, in the order of the table, each o
         Ids{"alpha.one", "beta.two.as_printed", "beta.two.corrected"});
   CHECK_THROWS_AS(chosen_checks(table, {"alpha.on"}), UserError);
   CHECK_THROWS_AS(chosen_checks(table, {""}), UserError);
+  CHECK(ids(chosen_checks(table, {"two"})) == Ids{"beta.two.as_printed", "beta.two.corrected"});
+  CHECK(ids(chosen_checks(table, {"one"})) == Ids{"alpha.one"});
+  std::vector<Check> more = examples();
+  more.push_back(example("gamma.two", 1, CheckVerdict::holds));
+  CHECK_THROWS_WITH_AS(chosen_checks(more, {"two"}), doctest::Contains("beta.two, gamma.two"), UserError);
   try {
     chosen_checks(table, {"alpha", "beta.tow"});
     FAIL("accepted");
@@ -69,7 +74,9 @@ TEST_CASE("check: the exit status is 1 when a verdict differs, in whichever dire
   const Answer wrong = caught([&] { return answer_checks(table, options); });
   CHECK(wrong.status == 1);
   CHECK(wrong.out.find("5 checks, 1 not as expected") != std::string::npos);
-  CHECK(wrong.out.find("\ngamma.wrong: fails\n  a statement (A source, Lemma 1)") != std::string::npos);
+  CHECK(wrong.out.find("\ngamma.wrong: fails, NOT AS EXPECTED (holds)\n  a statement (A source, Lemma 1)\n"
+                       "  measured 0.") != std::string::npos);
+  CHECK(wrong.out.find(", must be at most -1 (exactly: an origin)\n") != std::string::npos);
   table.back() = example("gamma.surprise", 1, CheckVerdict::fails);
   CHECK(caught([&] { return answer_checks(table, options); }).status == 1);
   options.ids = {"alpha"};
@@ -82,6 +89,19 @@ TEST_CASE("check: hypotheses that are not met are told with what was found") {
   CHECK(answer.status == 0);
   CHECK(answer.out.find("not met: a hypothesis; found 3") != std::string::npos);
   CHECK(answer.out.find("seeds: 1") != std::string::npos);
+}
+
+TEST_CASE("check: an explanation has the hypotheses, the bound and what would refute the statement") {
+  const std::vector<Check> table = {example("alpha.one", 1, CheckVerdict::holds)};
+  CheckOptions options;
+  options.explains = true;
+  const Answer answer = caught([&] { return answer_checks(table, options); });
+  for (const char* text : {"a hypothesis: met, found 3\n", "error bound 0: an origin\n",
+                           "refuted by: a measurement above 1\n", "seeds: 1\n"})
+    CHECK_MESSAGE(answer.out.find(text) != std::string::npos, text);
+  options.json = true;
+  const Json json = Json::parse(caught([&] { return answer_checks(table, options); }).out);
+  CHECK(json[0].at("refuted_by") == "a measurement above 1");
 }
 
 TEST_CASE("check: JSON holds every field, and is the same whatever the threads") {
@@ -126,8 +146,8 @@ TEST_CASE("check on the command line: lists, runs, refuses") {
 
   const Answer table = ask({"check", "dikkala2023.lemma1", "dikkala2023.lemma2", "--threads", "2"});
   CHECK(table.status == 0);
-  CHECK(table.out.starts_with("id "));
-  CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 7);
+  CHECK(table.out.starts_with("dikkala2023.lemma1: holds\n"));
+  CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 4 * 3 + 2);
   const std::vector<std::string> words = {"check", "dikkala2023.claim1", "dikkala2023.theorem1.shrinkage",
                                           "--json"};
   std::vector<std::string> single = words;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <map>
 
 #include "app/scenario/json.h"
 #include "tests/app/cli/answer.h"
@@ -149,12 +150,53 @@ TEST_CASE("import: what is refused, with its place") {
   CHECK(error(head + "0,20,1\n0,20.0,1\n")
             .ends_with(":3: seed 0 at data.train_samples = 20.0 stands there twice"));
   CHECK(error(head + "x,20,1\n") == at + ":2: seed is 'x', needs a whole number");
-  CHECK(error(head + "0,20,nan\n") == at + ":2: test_loss_soft is 'nan', needs a finite number, or nothing");
+  CHECK(error(head + "0,20,many\n") == at + ":2: test_loss_soft is 'many', needs a number, or nothing");
+  CHECK(error(head + "0.5,20,1\n") == at + ":2: seed is '0.5', needs a whole number");
+  CHECK(error("\xff\xfes\0e\0").find("is UTF-16, needs UTF-8") != std::string::npos);
+  CHECK(error("seed,data.train_samples,caf\xe9\n").find("is not UTF-8 (Latin-1?)") != std::string::npos);
+  CHECK(error("seed,data.train_samples,test_loss_soft\r0,20,1\r").find("line ends of CR alone") !=
+        std::string::npos);
   CHECK(error(head + "0,20,-1\n") ==
         at + ":2: test_loss_soft is '-1', needs a number of at least 0, or nothing");
   CHECK(error(head) == at + ": has no rows");
   CHECK(ask({"import", bench.run, bench.run, "--arm", "mine"}).status == 2);
   CHECK(bench.claims().size() == claiming().at("claims").size());
+}
+
+TEST_CASE("import: the files of pandas and of trackers") {
+  const Imports bench;
+  // An index without a name, seeds as real numbers, NaN for no value, infinity for a divergence, other
+  // columns.
+  std::ofstream(bench.table) << ",seed,data.train_samples,loss,mine,epoch,note\n0,0.0,20.0,0.5,2.5,10,a\n"
+                                "1,1.0,20.0,NaN,,10,b\n2,2.0,20.0,inf,3,10,c\n";
+  const std::vector<std::string> words = {"import", bench.run, bench.table, "--arm", "mine", "--json"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return ask(more);
+  };
+  CHECK(with({}).status == 2);
+  CHECK(with({"--map", "los=test_loss_soft"}).out.find("did you mean 'loss'?") != std::string::npos);
+  CHECK(with({"--map", "loss"}).out.find("needs OLD=NEW") != std::string::npos);
+  CHECK(with({"--map", "loss=mine"}).out.find("the table has 'mine', too") != std::string::npos);
+  const Answer answer = with({"--map", "loss=test_loss_soft", "--positive", "mine", "--ignore-unknown"});
+  REQUIRE_MESSAGE(answer.status == 0, answer.out);
+  CHECK(answer.err.find("passed over: epoch, note") != std::string::npos);
+  const Json rows = Json::parse(ask({"export", bench.run, "--json"}).out);
+  std::map<std::string, std::size_t> column;
+  for (std::size_t i = 0; i < rows.at("columns").size(); ++i) column[rows.at("columns")[i]] = i;
+  std::vector<Json> mine;
+  for (const Json& row : rows.at("rows"))
+    if (row[column.at("arm")] == "mine" && row[column.at("data.train_samples")] == 20) mine.push_back(row);
+  REQUIRE(mine.size() == 3);
+  CHECK(mine[0][column.at("test_loss_soft")] == 0.5);
+  CHECK(mine[0][column.at("mine")] == 2.5);
+  CHECK(mine[1][column.at("test_loss_soft")].is_null());
+  CHECK(mine[1][column.at("state")] == "done");
+  CHECK(mine[2][column.at("state")] == "diverged");
+  const Answer table = ask({"table", bench.run, "--metric", "mine"});
+  CHECK(table.status == 0);
+  CHECK(table.out.starts_with("mine, mean over seeds"));
+  CHECK(ask({"table", bench.run, "--metric", "mien"}).status == 2);
 }
 
 TEST_CASE("import: a swept value and a metric are numbers as C++ reads them") {

@@ -73,7 +73,6 @@ TEST_CASE("refused words: no answer goes where a run directory keeps its store")
     check_refused({"export", bench.run, "--out", place}, "--out", message);
     check_refused({"table", bench.run, "--out", place}, "--out", message);
     check_refused({"report", bench.run, "--out", place}, "--out", message);
-    check_refused({"report", bench.run, "--ledger", place}, "--ledger", message);
   }
   CHECK(file_text(journal) == before);
   for (const char* own : {"table.csv", "plans/cells.csv/table.csv", "figures/table.csv"})

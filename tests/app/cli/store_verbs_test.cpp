@@ -190,46 +190,56 @@ TEST_CASE("a report is one page whose texts are escaped and whose data is JSON")
   CHECK(series[0].at("points")[0].at("mean").is_number());
 }
 
-TEST_CASE("a ledger has a line for each claim and its cells, and a copy of the first figure") {
+TEST_CASE("a ledger has a file for each run with its claims and cells, and a copy of the first figure") {
   Json scenario = saving();
   scenario["source"] = "A et al. 2020, Fig. 1";
   const Bench bench(scenario);
   REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
-  const fs::path ledger = bench.folder.path() / "book" / "README.md";
+  const fs::path ledger = bench.folder.path() / "book";
   CHECK(ask({"report", bench.run, bench.run, "--ledger", ledger.string()}).status == 2);
-  CHECK_FALSE(fs::exists(ledger.parent_path()));
+  CHECK_FALSE(fs::exists(ledger));
   const Json answer = Json::parse(ask({"report", bench.run, "--ledger", ledger.string(), "--json"}).out);
   CHECK(answer.at("runs") == 1);
-  CHECK(answer.at("files").size() == 4);  // the figure, what the ledger says of the run, its cells, itself
-  const std::string text = file_text(ledger);
-  // Two seeds decide nothing.
-  CHECK(text.find(
-            "| [A et al. 2020](#a-et-al-2020) | ours | 1 | 2 | 1 (1) | 0 (0) | 0 (0) | 0 (0) | 1 (1) |\n") !=
-        std::string::npos);
-  CHECK(text.find("\n## A et al. 2020\n\n### tiny\n") != std::string::npos);
-  CHECK(text.find("A et al. 2020, Fig. 1. 1 inconclusive. 8 cells: 8 done, ") != std::string::npos);
-  CHECK(text.find("\n| **learned_better**: learned test_loss_soft &lt; frozen test_loss_soft | ") !=
-        std::string::npos);
-  CHECK(text.find(" | &lt;/script> |  | 8 |\n") != std::string::npos);
-  CHECK(text.find("    moelab run ") != std::string::npos);
-  CHECK(text.find("--out") == std::string::npos);
-  CHECK(text.find("![A &lt;small> run & its \"title\"](tiny-loss.svg)") != std::string::npos);
-  CHECK(file_text(ledger.parent_path() / "tiny-loss.svg") ==
+  CHECK(answer.at("files").size() == 4);  // the figure, the run, all claims, their families
+  CHECK(file_text(ledger / "figures" / "tiny.svg") ==
         file_text(fs::path(bench.run) / "figures" / "loss.svg"));
-  // Every cell stands behind the claim: a line for each arm and sweep point, with both seeds.
-  const std::string cells = file_text(ledger.parent_path() / "README.cells.csv");
-  CHECK(std::count(cells.begin(), cells.end(), '\n') == 1 + 4);
+  const Json run = read_json_file(ledger / "runs" / "tiny.json");
+  CHECK(run.at("title") == "A <small> run & its \"title\"");
+  CHECK(run.at("source") == "A et al. 2020, Fig. 1");
+  CHECK(run.at("states") == Json({{"done", 8}}));
+  CHECK(run.at("builds").size() == 1);
+  CHECK(run.at("notes") == Json({"Nothing was chosen."}));
+  CHECK(run.at("figure") == "figures/tiny.svg");
+  const std::string command = run.at("command");
+  CHECK(command.starts_with("moelab run "));
+  CHECK(command.find("--out") == std::string::npos);
+  REQUIRE(run.at("claims").size() == 1);
+  const Json& claim = run.at("claims")[0];
+  CHECK(claim.at("id") == "learned_better");
+  CHECK(claim.at("origin") == "ours");
+  CHECK(claim.at("reading") == "main");
+  CHECK(claim.at("verdict") == "inconclusive");  // two seeds decide nothing
+  CHECK(claim.at("reported") == "</script>");
+  CHECK(claim.at("points").size() == 2);
+  CHECK(claim.at("compares") == Json::parse(R"([{"arm": "learned", "metric": "test_loss_soft"},
+                                                {"arm": "frozen", "metric": "test_loss_soft"}])"));
+  // A group for each arm and sweep point, with both seeds.
+  REQUIRE(run.at("cells").size() == 4);
+  std::string cells;
+  for (const Json& group : run.at("cells")) cells += group.at("cells").get<std::string>() + " ";
   const Json exported = Json::parse(ask({"export", bench.run, "--json"}).out).at("rows");
   REQUIRE(exported.size() == 8);
   for (const Json& row : exported)
     CHECK(cells.find(row[0].get<std::string>().substr(0, 8)) != std::string::npos);
-  // Without directories it is made anew from the files of its runs.
-  fs::remove(ledger);
+  // Without directories the list of claims is made anew from the files of the runs.
+  const std::string claims = file_text(ledger / "claims.json");
+  CHECK(Json::parse(claims)[0].at("run") == "tiny");
+  fs::remove(ledger / "claims.json");
   CHECK(ask({"report", "--ledger", ledger.string()}).status == 0);
-  CHECK(file_text(ledger) == text);
-  fs::remove(ledger.parent_path() / "README.runs" / "tiny.json");
+  CHECK(file_text(ledger / "claims.json") == claims);
+  fs::remove(ledger / "runs" / "tiny.json");
   CHECK(ask({"report", "--ledger", ledger.string()}).status == 0);
-  CHECK(file_text(ledger).find("tiny") == std::string::npos);
+  CHECK(read_json_file(ledger / "claims.json").empty());
   CHECK(ask({"report"}).err.find("DIR") != std::string::npos);
 }
 
@@ -237,22 +247,22 @@ TEST_CASE("report and ledger take what check --json answered, with its statement
   const Finished finished(saving());
   const fs::path folder = finished.folder.path(), checks = folder / "checks.json";
   std::ofstream(checks) << ask({"check", "acmoe2025.lemma3", "--json"}).out;
-  const fs::path ledger = folder / "ledger.md", page = folder / "page.html";
+  const fs::path ledger = folder / "ledger", page = folder / "page.html";
   REQUIRE(ask({"report", finished.run, "--checks", checks.string(), "--ledger", ledger.string()}).status ==
           0);
   REQUIRE(ask({"report", finished.run, "--checks", checks.string(), "--out", page.string()}).status == 0);
-  const std::string text = file_text(ledger), html = file_text(page);
-  CHECK(text.find("2 checks, 2 with the verdict that is expected of them.") != std::string::npos);
+  const std::string html = file_text(page);
   CHECK(html.find("Theorem checks") != std::string::npos);
-  const Json answer = read_json_file(checks);
+  const Json answer = read_json_file(checks), kept = read_json_file(ledger / "checks.json");
   REQUIRE(answer.size() == 2);
-  for (const Json& check : answer) {
-    const std::string id = check.at("id"), statement = check.at("statement");
-    CHECK(text.find("| **" + id + "**: " + markdown_text(statement) + " | ") != std::string::npos);
-    CHECK(html.find(">" + id + "</td>") != std::string::npos);
+  REQUIRE(kept.size() == 2);
+  for (std::size_t i = 0; i < answer.size(); ++i) {
+    for (const char* field : {"id", "statement", "verdict"}) CHECK(kept[i].at(field) == answer[i].at(field));
+    CHECK(html.find(">" + answer[i].at("id").get<std::string>() + "</td>") != std::string::npos);
   }
   std::ofstream(checks) << "[{\"id\": 1}]";
   CHECK(ask({"report", finished.run, "--checks", checks.string(), "--out", page.string()}).status == 2);
+  CHECK(ask({"report", finished.run, "--checks", checks.string(), "--ledger", ledger.string()}).status == 2);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/run/results.h"
 #include "app/scenario/json.h"
 #include "tests/app/cli/answer.h"
 #include "tests/app/cli/tiny_run.h"
@@ -45,7 +46,10 @@ TEST_CASE("a table has a row for each arm and sweep point, and the means of the 
   REQUIRE(count == 2);
   const std::size_t line = answer.out.find("frozen   40 ");
   REQUIRE(line != std::string::npos);
-  CHECK(answer.out.find(fmt::format(" {:.4g} [", std::exp(sum / count)), line) != std::string::npos);
+  const double mean = std::exp(sum / count);  // the interval is wide, so few digits are shown
+  CHECK((answer.out.find(fmt::format(" {:.0f} [", mean), line) != std::string::npos ||
+         answer.out.find(fmt::format(" {:.1f} [", mean), line) != std::string::npos ||
+         answer.out.find(fmt::format(" {:.2f} [", mean), line) != std::string::npos));
 }
 
 TEST_CASE("tables come as Markdown, LaTeX and JSON") {
@@ -62,9 +66,48 @@ TEST_CASE("tables come as Markdown, LaTeX and JSON") {
   CHECK(latex.find("arm & data.train\\_samples & cluster\\_entropy \\\\\n") != std::string::npos);
   CHECK(latex.find(" $\\pm$ ") != std::string::npos);
   CHECK(latex.find("±") == std::string::npos);
+  for (const char* rule : {"\\toprule\n", "\\midrule\n", "\\bottomrule\n"})
+    CHECK(latex.find(rule) != std::string::npos);
   const Json json = Json::parse(ask({"table", tabled.run, "--metric", "cluster_entropy", "--json"}).out);
   CHECK(json.at(0).at("metric") == "cluster_entropy");
   CHECK(json.at(0).at("entries").size() == 4);
+}
+
+TEST_CASE("numbers are rounded as their intervals are") {
+  const auto text = [](double mean, double low, double high) {
+    SummaryEntry entry;
+    entry.planned = 5;
+    entry.estimate = MeanEstimate{mean, 5, Interval{low, high}};
+    return rounded_entry_text(entry);
+  };
+  CHECK(text(0.9133, 0.38, 1.44) == "0.91 ± 0.53");
+  CHECK(text(0.087123, 0.054, 0.12) == "0.087 ± 0.033");
+  CHECK(text(1234.5, 1000, 1469) == "1234 ± 234");
+  CHECK(text(-3.14159, -3.15659, -3.12659) == "-3.142 ± 0.015");
+}
+
+TEST_CASE("tables for papers have the scenario's labels and mark the best arm, and CSV has every digit") {
+  Json scenario = tiny();
+  scenario["labels"] = Json::parse(R"({"learned": "A & B", "data.train_samples": "samples",
+                                       "data.train_samples=20": "twenty"})");
+  const Bench bench(scenario);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  const std::string latex = ask({"table", bench.run, "--format", "latex", "--best"}).out;
+  CHECK(latex.find("arm & samples & test\\_nmse\\_top1 \\\\\n") != std::string::npos);
+  CHECK(latex.find("A \\& B & twenty & ") != std::string::npos);
+  const auto count = [](const std::string& text, const std::string& part) {
+    int found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count(latex, "\\textbf{") == 2);  // one arm at each of the two points
+  CHECK(count(ask({"table", bench.run, "--format", "markdown", "--best"}).out, "**") == 4);
+  const std::string csv = ask({"table", bench.run, "--format", "csv", "--metric", "test_nmse_soft"}).out;
+  CHECK(
+      csv.starts_with("arm,data.train_samples,test_nmse_soft,test_nmse_soft_low,test_nmse_soft_high,"
+                      "test_nmse_soft_seeds\nlearned,20,"));
+  CHECK(lines_of(csv) == 5);
+  CHECK(ask({"table", bench.run, "--format", "csv", "--best"}).status == 2);
 }
 
 TEST_CASE("steps that no seed got to are told as a median above the last step") {

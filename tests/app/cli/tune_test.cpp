@@ -157,4 +157,29 @@ TEST_CASE("tune: a choice at the end of what was tried is told, though it is not
   }
 }
 
+TEST_CASE("tune --write writes a scenario that is ready to run, with every arm at its best") {
+  Json scenario = tuned({{"train.lr", {{"low", 0.01}, {"high", 0.1}}}});
+  scenario["arms"]["scale_{s}"] =
+      Json::parse(R"({"for": {"s": [1, 2]}, "set": {"model.router.init_scale": "{s}"}})");
+  scenario["notes"] = "One note.";
+  const Bench bench(scenario);
+  const std::string written = (bench.folder.path() / "best.json").string();
+  const Answer answer = ask_tune(bench, {"--budget", "6", "--write", written, "--metric", "test_loss_soft"});
+  CHECK(answer.status == 0);
+  CHECK(answer.err.find("no \"objective\"") == std::string::npos);  // --metric says which
+  const Json best = read_json_file(written), told = tune_file(bench);
+  CHECK(best.at("objective") == Json({{"metric", "test_loss_soft"}, {"direction", "min"}}));
+  REQUIRE(best.at("arms").size() == 4);
+  for (const auto& [arm, overrides] : best.at("arms").items())
+    CHECK(overrides.at("train.lr") == told.at("arms").at(arm).at("values").at("train.lr"));
+  CHECK(best.at("arms").at("scale_2").at("model.router.init_scale") == 2);
+  REQUIRE(best.at("notes").size() == 2);
+  CHECK(best.at("notes")[1] == told.at("notes"));
+  CHECK(ask({"validate", written}).status == 0);
+  CHECK(ask_tune(bench, {"--budget", "6", "--write", bench.file}).err.find("is the scenario itself") !=
+        std::string::npos);
+  CHECK(ask_tune(bench, {"--budget", "6"}).err.find("took test_nmse_top1, the default (the least is best)") !=
+        std::string::npos);
+}
+
 }  // namespace moelab::tune_test

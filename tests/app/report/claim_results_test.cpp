@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+
 namespace moelab::claim_results_test {
 
 TEST_CASE("claims as people read them: places, sides with factors, reported numbers") {
@@ -84,9 +87,81 @@ TEST_CASE("claims with censored values, trends and whose they are, for people an
   CHECK(told.at("left_step") == 20);
   const std::string text = claims_text({claim});
   CHECK(text.find("c: inconclusive (about 14 seeds would decide)\n  the paper: “It falls.”") == 0);
+  CHECK(text.ends_with("\n1 inconclusive (1 would be decided by 14 more seeds)\n"));
   claim.shape.reset();
   claim.text = claim.statement;
   CHECK(statement_text(claim).empty());
+}
+
+TEST_CASE("an explanation says what was compared, by which rule, and why each point has its verdict") {
+  ClaimResult claim;
+  claim.id = "c";
+  claim.origin = Origin::paper;
+  claim.source = "Fig. 3";
+  claim.text = "“It is better.”";
+  claim.statement = "a loss < b loss";
+  claim.regime = "n >= 10";
+  claim.quote = "for ten samples or more";
+  claim.verdict = Verdict::refuted;
+  claim.points.resize(3);
+  ClaimPoint &outside = claim.points[0], &wide = claim.points[1], &refuted = claim.points[2];
+  outside.verdict = Verdict::outside;
+  for (ClaimPoint* point : {&wide, &refuted}) {
+    point->logarithmic = true;
+    point->pairs = 5;
+    point->claimed = Interval{-std::numeric_limits<double>::infinity(), 0};
+    point->negligible = Interval{-std::log1p(0.1), std::log1p(0.1)};
+    point->p_values = PointPValues{0.3, 0.004};
+  }
+  outside.logarithmic = true;
+  wide.difference = MeanEstimate{0, 5, Interval{-0.5, 0.5}};
+  wide.seeds_to_decide = 40;
+  refuted.verdict = Verdict::refuted;
+  refuted.level = 0.975;
+  refuted.difference = MeanEstimate{std::log(2), 5, Interval{std::log(1.5), std::log(3)}};
+  const std::string text = explanation(claim);
+  for (const char* part :
+       {"c: refuted\n", "(the paper, Fig. 3): “It is better.”", "What was tested: a loss < b loss",
+        "Where the paper claims it: n >= 10", "The paper's words: “for ten samples or more”",
+        "The claim holds where the ratio is below 1.",
+        "A ratio between 0.9091 and 1.1 is too small to matter.",
+        "there are 2 points. So refuting uses the wider 97.5 % interval",
+        "the paper's statement does not cover this point",
+        "reaches both where the claim holds and where it fails", "About 40 seeds would decide it",
+        "Ratio 2 [1.5, 3] (97.5 % interval).", "the 97.5 % interval lies wholly where the claim fails",
+        "Refuted, because one point is refuted"})
+    CHECK_MESSAGE(text.find(part) != std::string::npos, part, " in ", text);
+}
+
+TEST_CASE("an explanation of a monotone trend counts the ends, and one of a rate speaks of slopes") {
+  ClaimResult trend;
+  trend.id = "c";
+  trend.verdict = Verdict::reproduced;
+  trend.points.resize(2);
+  trend.points[0].is_step = true;
+  trend.points[1].verdict = Verdict::reproduced;
+  CHECK(explanation(trend).find("Reproduced, because the only judged point is reproduced. The last value "
+                                "against the first decides") != std::string::npos);
+  ClaimResult rate = trend;
+  rate.is_rate = true;
+  CHECK(explanation(rate).find("Each repetition gives one slope") != std::string::npos);
+  rate.points.clear();
+  CHECK(explanation(rate).find("There is no point to judge.") != std::string::npos);
+}
+
+TEST_CASE("the last line of claims counts verdicts, and says how many seeds more would decide") {
+  std::vector<ClaimResult> claims(4);
+  claims[0].verdict = Verdict::reproduced;
+  claims[1].verdict = Verdict::refuted;
+  CHECK(claims_count_text(claims) == "1 reproduced, 1 refuted, 2 inconclusive");
+  claims[2].points.resize(1);
+  claims[2].points[0].pairs = 5;
+  claims[2].seeds_to_decide = 13;
+  CHECK(claims_count_text(claims) ==
+        "1 reproduced, 1 refuted, 2 inconclusive (1 would be decided by 8 more seeds)");
+  claims[3] = claims[2];
+  claims[3].seeds_to_decide = 6;
+  CHECK(claims_count_text(claims).ends_with("(2 would be decided by at least 1 more seed)"));
 }
 
 }  // namespace moelab::claim_results_test

@@ -2,66 +2,248 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
+#include "app/scenario/json.h"
 #include "plots/report/table.h"
+#include "sim/base/error.h"
 #include "tests/hostile_texts.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab::ledger_test {
 namespace {
 
-/// A report with a run and a check in which every text is this one.
-Report report_of(const std::string& text) {
-  ReportedRun run;
-  run.name = run.title = run.source = run.state = run.command = text;
-  run.builds = {{text, 2}, {text + text, 3}};
-  run.claims = {{text,
-                 text,
-                 text,
-                 text,
-                 text,
-                 {{text, text, text, text, text, text}},
-                 {{text, text, text, "0123456789", "done"}},
-                 text,
-                 text,
-                 0.01,
-                 7,
-                 {},
-                 {}}};
-  Report report;
-  report.runs = {run};
-  report.checks = {{text, text, text, text, text, text, text, false}};
-  return report;
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return text.str();
 }
 
-/// Bars that divide a line of a table into cells.
-int bars(const std::string& line) {
-  int count = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\\') {
-      ++i;  // what follows is a letter
-    } else if (line[i] == '|') {
-      ++count;
-    }
-  }
-  return count;
+void write_text(const fs::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::binary) << text;
 }
 
-/// Whether a bracket that no backslash stands before closes a link with this address or a definition of one.
-bool has_link_to(const std::string& text, const std::string& address) {
-  for (const std::string& link : {"](" + address, "]: " + address}) {
-    for (std::size_t at = text.find(link); at != std::string::npos; at = text.find(link, at + 1)) {
-      std::size_t backslashes = 0;
-      while (backslashes < at && text[at - 1 - backslashes] == '\\') ++backslashes;
-      if (backslashes % 2 == 0) return true;
-    }
+Json claim_of(const std::string& id, const std::string& verdict, const std::string& text, const char* origin,
+              const Json& p, const char* reading = "main") {
+  const Json point = {
+      {"at", {{"n", 1}}}, {"estimate", -0.123456789}, {"interval", {-0.2, -0.1}}, {"scale", "log ratio"},
+      {"level", 0.95},    {"verdict", verdict}};
+  return {{"id", id}, {"verdict", verdict}, {"origin", origin}, {"reading", reading}, {"text", text},
+          {"p", p},   {"points", {point}}};
+}
+
+LedgerRun run_of(const std::string& name, const std::string& source, const std::vector<Json>& claims) {
+  return {{{"run", name}, {"source", source}, {"figure", nullptr}, {"claims", claims}}, {}};
+}
+
+/// A run with a claim of each p value.
+LedgerRun run_with(const std::string& name, const std::string& source, const std::vector<double>& p_values) {
+  std::vector<Json> claims;
+  for (const double p : p_values)
+    claims.push_back(claim_of("claim" + std::to_string(claims.size()), "reproduced", "It falls.", "ours", p));
+  return run_of(name, source, claims);
+}
+
+const LedgerRun kFirst = run_with("first", "B 2020, Fig. 1", {0.01}),
+                kSecond = run_with("second", "A 2021, Fig. 2", {0.02, 0.04}),
+                kThird = run_with("third (quick)", "", {0.03});
+
+/// A folder with a ledger, and what it holds.
+struct Book {
+  TemporaryFolder folder;
+  fs::path ledger = folder.path() / "book", runs = ledger / "runs";
+
+  std::map<std::string, std::string> files() const {
+    std::map<std::string, std::string> found;
+    if (!fs::exists(ledger)) return found;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(ledger))
+      if (entry.is_regular_file()) found[fs::relative(entry.path(), ledger)] = text_of(entry.path());
+    return found;
   }
-  return false;
+  Json claims() const { return read_json_file(ledger / "claims.json"); }
+  Json families() const { return read_json_file(ledger / "families.json"); }
+};
+
+/// The message of the refusal.
+std::string refusal(const std::vector<LedgerRun>& runs, const Book& book) {
+  try {
+    write_ledger(runs, "", book.ledger);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace
+
+TEST_CASE("a ledger that grew run by run, in any order, is that of all runs at once") {
+  const Book whole, grown, reversed;
+  write_ledger({kFirst, kSecond, kThird}, "", whole.ledger);
+  for (const LedgerRun& run : {kFirst, kSecond, kThird}) write_ledger({run}, "", grown.ledger);
+  for (const LedgerRun& run : {kThird, kSecond, kFirst}) write_ledger({run}, "", reversed.ledger);
+  CHECK(whole.files().size() == 5);  // three runs, their claims, their families
+  CHECK(grown.files() == whole.files());
+  CHECK(reversed.files() == whole.files());
+}
+
+TEST_CASE("claims.json has a line for each claim, and p values corrected for those of all runs") {
+  const Book book;
+  write_ledger({kFirst}, "", book.ledger);
+  CHECK(book.claims() == Json::parse(R"([{"run": "first", "id": "claim0", "origin": "ours", "reading": "main",
+    "verdict": "reproduced", "scale": "log ratio", "estimate": -0.1235, "interval": [-0.2, -0.1], "p": 0.01, "p_holm": 0.01, "p_bh": 0.01}])"));
+  write_ledger({kSecond}, "", book.ledger);
+  const Json claims = book.claims();
+  REQUIRE(claims.size() == 3);
+  // Holm: .01 · 3, .02 · 2, .04 · 1; Benjamini and Hochberg: .01 · 3/1, .02 · 3/2, .04.
+  const auto corrected = [&](std::size_t i, double by_holm, double by_rate) {
+    CHECK(claims[i].at("p_holm").get<double>() == doctest::Approx(by_holm));
+    CHECK(claims[i].at("p_bh").get<double>() == doctest::Approx(by_rate));
+  };
+  corrected(0, 0.03, 0.03);
+  corrected(1, 0.04, 0.03);
+  corrected(2, 0.04, 0.04);
+  CHECK(std::ranges::count(text_of(book.ledger / "claims.json"), '\n') == 2 + 3);
+}
+
+TEST_CASE("families are judged by main readings, for each work and origin") {
+  const Book book;
+  write_ledger(
+      {run_of("one", "Somebody 2020, Fig. 1",
+              {claim_of("a", "reproduced", "“Falls.” Here: from 1 to 2.", "paper", 0.001),
+               claim_of("b", "refuted", "“Falls.” Here: by another measure.", "paper", 0.02, "other"),
+               claim_of("c", "refuted", "“Rises.”", "paper", 0.03),
+               claim_of("d", "inconclusive", "“Falls.”", "ours", nullptr)}),
+       run_of("two", "after Somebody 2020, Fig. 2",
+              {claim_of("e", "reproduced", "“Falls.” Here: later.", "paper", 0.03),
+               claim_of("f", "refuted", "“Stays.”", "paper", 0.03, "other")})},
+      "", book.ledger);
+  std::map<std::string, Json> families;
+  for (const Json& family : book.families()) {
+    CHECK(family.at("work") == "Somebody 2020");
+    families[family.at("origin").get<std::string>() + " " + family.at("words").get<std::string>()] = family;
+  }
+  REQUIRE(families.size() == 4);
+  CHECK(families["paper “Falls.”"].at("verdict") == "reproduced");
+  CHECK(families["paper “Falls.”"].at("claims") == Json({"one.a", "one.b", "two.e"}));
+  CHECK(families["paper “Rises.”"].at("verdict") == "refuted");
+  CHECK(families["ours “Falls.”"].at("verdict") == "inconclusive");
+  CHECK(families["paper “Stays.”"].at("reading") == "other");
+}
+
+TEST_CASE("a run given again replaces its own, and a deleted file takes its run away") {
+  const Book book, expected;
+  write_ledger({kFirst, kSecond}, "", book.ledger);
+  const LedgerRun changed = run_with("first", "C 2022", {0.5});
+  write_ledger({changed}, "", book.ledger);
+  write_ledger({changed, kSecond}, "", expected.ledger);
+  CHECK(book.files() == expected.files());
+
+  REQUIRE(fs::remove(book.runs / "first.json"));
+  write_ledger({}, "", book.ledger);
+  const Book second_alone;
+  write_ledger({kSecond}, "", second_alone.ledger);
+  CHECK(book.files() == second_alone.files());
+}
+
+TEST_CASE("a ledger copies the first figure that is small enough, and keeps its checks") {
+  const Book book;
+  const fs::path large = book.folder.path() / "large.svg", small = book.folder.path() / "small.svg",
+                 checks = book.folder.path() / "checks.json";
+  write_text(large, std::string(250'001, ' '));
+  write_text(small, "<svg/>");
+  write_text(checks, R"([{"id": "lemma", "measured": 1.23456789}])");
+  LedgerRun run = kFirst;
+  run.figures = {book.folder.path() / "absent.svg", large, small};
+  write_ledger({run}, checks, book.ledger);
+  CHECK(text_of(book.ledger / "figures" / "first.svg") == "<svg/>");
+  CHECK(read_json_file(book.runs / "first.json").at("figure") == "figures/first.svg");
+  CHECK(text_of(book.ledger / "checks.json") == "[\n{\"id\":\"lemma\",\"measured\":1.23457}\n]\n");
+  write_ledger({kSecond}, "", book.ledger);
+  CHECK(fs::exists(book.ledger / "checks.json"));
+}
+
+TEST_CASE("nothing is written where a run is named twice, or where there is neither run nor check") {
+  const Book book;
+  CHECK(refusal({kFirst, kSecond, kFirst}, book).find("'first'") != std::string::npos);
+  CHECK(refusal({}, book).find("runs") != std::string::npos);
+  CHECK(book.files().empty());
+}
+
+TEST_CASE("a file that is damaged or of no run is named, and nothing is written") {
+  const Book book;
+  write_ledger({kFirst, kSecond}, "", book.ledger);
+  const fs::path file = book.runs / "first.json";
+  const std::string whole = text_of(file);
+  const Json document = Json::parse(whole);
+  const auto changed = [&](const char* pointer, const Json& value) {
+    Json other = document;
+    other[Json::json_pointer(pointer)] = value;
+    return other.dump();
+  };
+  for (const std::string& text :
+       {std::string(), std::string("{}"), whole.substr(0, whole.size() / 2), changed("/version", 1),
+        changed("/run", 3), changed("/run", "second"), changed("/claims", "none"),
+        changed("/claims/0/verdict", nullptr), changed("/claims/0/points", 3)}) {
+    CAPTURE(text);
+    write_text(file, text);
+    const auto before = book.files();
+    const std::string refused = refusal({kThird}, book);
+    CHECK_MESSAGE(refused.starts_with(file.string()), refused);
+    CHECK(book.files() == before);
+  }
+  // The way out that the message names.
+  write_ledger({kFirst}, "", book.ledger);
+  CHECK(text_of(file) == whole);
+}
+
+TEST_CASE("what is written of a run is read again, whatever its texts") {
+  for (const std::string& text : hostile_texts()) {
+    CAPTURE(text);
+    const Book book;
+    write_ledger({run_of(text, text, {claim_of("a", "refuted", text, "ours", 0.25)})}, "", book.ledger);
+    const auto before = book.files();
+    CHECK(refusal({}, book).empty());
+    CHECK(book.files() == before);
+    CHECK(refusal({kFirst}, book).empty());
+  }
+}
+
+TEST_CASE("names of files are those of runs, and differ where these do") {
+  CHECK(ledger_run_stem("fig3") == "fig3");
+  CHECK(ledger_run_stem("samples_needed-2") == "samples_needed-2");
+  std::vector<std::string> names = {"fig3-quick", "fig3 (quick)", "Fig3", "fig3", "a/b",
+                                    "ab",         "../b",         "",     "…"};
+  names.push_back(std::string(300, 'a'));
+  names.push_back(std::string(301, 'a'));
+  std::set<std::string> stems;
+  for (const std::string& name : names) {
+    const std::string stem = ledger_run_stem(name);
+    CHECK(stem.size() < 200);
+    CHECK(stem.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos);
+    stems.insert(stem);
+  }
+  CHECK(stems.size() == names.size());
+}
+
+TEST_CASE("a claim's decisive point is the first that decides against it, or else the last judged one") {
+  Json claim = {{"verdict", "refuted"}, {"points", Json::array()}};
+  CHECK(decisive_point(claim).is_null());
+  for (const char* verdict : {"reproduced", "refuted", "refuted", "inconclusive", "outside"})
+    claim["points"].push_back({{"verdict", verdict}, {"place", claim["points"].size()}});
+  const auto place = [&](const char* verdict) {
+    claim["verdict"] = verdict;
+    return decisive_point(claim).at("place").get<int>();
+  };
+  CHECK(place("refuted") == 1);
+  CHECK(place("inconclusive") == 3);
+  CHECK(place("reproduced") == 3);
+}
 
 TEST_CASE("Markdown: markup is escaped, words, numbers and intervals stay legible") {
   for (const char* same : {"test_loss_soft", "ratio 0.41 [0.35, 0.48]", "-0.3 ± 0.1", "a ~ b", "5 % & more",
@@ -78,85 +260,6 @@ TEST_CASE("Markdown: markup is escaped, words, numbers and intervals stay legibl
   CHECK(markdown_text("---") == "\\---");
   CHECK(markdown_text("12. a") == "12\\. a");
   CHECK(markdown_text("    a\nb") == "a b");
-  CHECK(markdown_target("a b)(c.svg") == "a%20b%29%28c.svg");
-  CHECK(markdown_code("a") == "`a`");
-  CHECK(markdown_code("a``b`") == "``` a``b` ```");
-}
-
-TEST_CASE("no hostile text of a ledger becomes markup, a link, a row or a command") {
-  for (const std::string& text : hostile_texts()) {
-    const TemporaryFolder folder;
-    CAPTURE(text);
-    write_ledger(report_of(text), folder.path() / "ledger.md");
-    std::ifstream ledger(folder.path() / "ledger.md");
-    int rows = 0;
-    for (std::string line; std::getline(ledger, line);) {
-      CHECK_FALSE(commands_terminal(line));
-      if (line.starts_with("    ")) continue;  // a block of code, where nothing is markup
-      CHECK_FALSE(has_link_to(line, "javascript:"));
-      CHECK(line.find('<') == std::string::npos);
-      CHECK_FALSE(line.starts_with("[1]:"));
-      CHECK_FALSE(line.starts_with("touch"));
-      if (!line.starts_with("| **")) continue;
-      CHECK(bars(line) == (++rows == 1 ? 9 : 7));  // the claim, and the check
-    }
-    CHECK(rows == 2);
-    std::ostringstream cells;
-    cells << std::ifstream(folder.path() / "ledger.cells.csv").rdbuf();
-    CHECK_FALSE(commands_terminal(cells.str()));
-    for (const char* formula : {",=", ",@", "\n=", "\n@", ",+1+", ",-1+"})
-      CHECK(cells.str().find(formula) == std::string::npos);
-  }
-}
-
-TEST_CASE("a ledger counts the paper's claims and ours apart, and corrects for their number") {
-  const auto claim = [](const char* id, const char* verdict, const char* text, const char* origin, double p) {
-    ReportedClaim made;
-    made.id = id;
-    made.verdict = verdict;
-    made.text = text;
-    made.origin = origin;
-    made.p_value = p;
-    made.points.resize(2);
-    return made;
-  };
-  ReportedRun run;
-  run.name = "one";
-  run.source = "Somebody 2020, Fig. 1";
-  run.claims = {claim("a", "reproduced", "“Falls.” Here: from 1 to 2.", "paper", 0.001),
-                claim("b", "refuted", "“Falls.” Here: from 2 to 3.", "paper", 0.02),
-                claim("c", "reproduced", "“Rises.”", "paper", 0.03),
-                claim("d", "inconclusive", "It rises.", "ours", 0.4)};
-  Report report;
-  report.runs = {run};
-  const TemporaryFolder folder;
-  write_ledger(report, folder.path() / "ledger.md");
-  std::ostringstream text;
-  text << std::ifstream(folder.path() / "ledger.md").rdbuf();
-  const auto says = [&](const std::string& part) { return text.str().find(part) != std::string::npos; };
-  // Two claims under one sentence are a family, refuted as one of them is.
-  CHECK(says("| paper | 1 | 6 | 3 (2) | 2 (1) | 1 (1) | 0 (0) | 0 (0) |"));
-  CHECK(says("| ours | 1 | 2 | 1 (1) | 0 (0) | 0 (0) | 0 (0) | 1 (1) |"));
-  // Holm: .001 · 4, .02 · 3, .03 · 2 and no less than the one before; Benjamini and Hochberg: .03 · 4/3.
-  CHECK(says("0.001 (0.004, 0.004)"));
-  CHECK(says("0.02 (0.06, 0.04)"));
-  CHECK(says("0.03 (0.06, 0.04)"));
-  CHECK(says("Of the 4 claims here with a p value 3 are decided; 1 of these stay so"));
-  CHECK(says("at 5 % (Holm), 3 where"));
-}
-
-TEST_CASE("a claim's decisive point is the first that decides against it, or else the last") {
-  LedgerClaim claim;
-  CHECK(decisive_point(claim) == nullptr);
-  claim.verdict = "refuted";
-  for (const char* verdict : {"reproduced", "refuted", "refuted", "inconclusive"})
-    claim.points.push_back({"", verdict, "", "", verdict, ""});
-  CHECK(decisive_point(claim) == &claim.points[1]);
-  claim.verdict = "inconclusive";
-  claim.points.push_back(claim.points.back());
-  CHECK(decisive_point(claim) == &claim.points[3]);
-  claim.verdict = "reproduced";
-  CHECK(decisive_point(claim) == &claim.points[4]);
 }
 
 }  // namespace moelab::ledger_test

@@ -88,4 +88,19 @@ TEST_CASE("domains that were held out are others of the same law") {
   CHECK(expand_scenario(first, "", {}).cells.front().id != id);
 }
 
+TEST_CASE("losses of facts and of all other tokens are the two parts of the test loss") {
+  Json scenario = document();
+  scenario["metrics"].push_back("facts");
+  scenario["data"]["facts"] = {{"pairs", 2}, {"rate", 0.25}};
+  scenario["data"]["test_samples"] = 400;
+  const CellResult result = run(scenario);
+  const auto metric = [&](const std::string& name) { return result.metrics.at(name); };
+  // A token that is no value is a key with probability r: a share of r / (1 + r) of all tokens are keys.
+  const double share = (metric("test_loss_eval") - metric("test_loss_elsewhere")) /
+                       (metric("fact_loss") - metric("test_loss_elsewhere"));
+  CHECK(std::abs(share - 0.2) < 0.03);
+  scenario["data"].erase("facts");
+  CHECK_FALSE(run(scenario).metrics.contains("fact_loss"));
+}
+
 }  // namespace moelab::language_shifts_test

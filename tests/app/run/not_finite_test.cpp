@@ -45,6 +45,11 @@ DataOptions swapped_language() {
       "contamination": {"kind": "swapped", "share": 0.3}, "train_samples": 40, "test_samples": 30})");
 }
 
+DataOptions language_with_facts() {
+  return data_from(R"({"generator": "synthetic_language", "domains": 2, "vocabulary": 6, "tokens": 4,
+      "facts": {"pairs": 2, "rate": 0.3}, "train_samples": 40, "test_samples": 30})");
+}
+
 DataOptions regression() {
   return data_from(R"({"generator": "moe_regression", "dim": 2, "router": "linear", "expert": "linear",
       "measure": {"kind": "drawn", "components": 2}, "train_samples": 40, "test_samples": 30})");
@@ -118,6 +123,7 @@ std::vector<std::unique_ptr<Example>> examples() {
   all.push_back(std::make_unique<Example>(ridge(), regression()));
   all.push_back(std::make_unique<Example>(ridge(), tree()));
   all.push_back(std::make_unique<Example>(transformer(), swapped_language()));
+  all.push_back(std::make_unique<Example>(transformer(), language_with_facts()));
   return all;
 }
 

@@ -25,4 +25,17 @@ TEST_CASE("progress: before any work no time left is made up") {
   CHECK(progress_line({.total = 8}, 0, 1, 0) == "cells 0/8  0%  elapsed 0:01");
 }
 
+TEST_CASE("progress: a bar is as long as its share, and lines are cut at words") {
+  CHECK(progress_bar(0, 4) == "╌╌╌╌");
+  CHECK(progress_bar(0.5, 4) == "━━╌╌");
+  CHECK(progress_bar(1, 4) == "━━━━");
+  CHECK(progress_bar(2, 3) == "━━━");
+  CHECK(cut_line("one two three", 13) == "one two three");
+  CHECK(cut_line("one two three", 12) == "one two…");
+  CHECK(cut_line("one two three", 8) == "one two…");
+  CHECK(cut_line("  one two", 5) == "  on…");
+  CHECK(cut_line("ärger über öl", 7) == "ärger…");
+  CHECK(cut_line("unbreakable", 5) == "unbr…");
+}
+
 }  // namespace moelab::progress_test

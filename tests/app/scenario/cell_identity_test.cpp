@@ -122,4 +122,22 @@ TEST_CASE("a cell of which an image has changed is not run") {
   CHECK_THROWS_WITH_AS(run(), doctest::Contains("train.bin: holds other bytes"), EnvironmentError);
 }
 
+TEST_CASE("a fixed temperature has another id than a learned one, wherever the router stands") {
+  const auto id_with = [](const char* router) {
+    Json scenario = example_scenario();
+    for (const char* part : {"arms", "sweep", "claims", "figures", "profiles", "save"}) scenario.erase(part);
+    scenario["model"]["router"] = Json::parse(router);
+    return id_of(scenario);
+  };
+  const std::string fixed = id_with(R"({"kind": "cosine", "temperature": 3})");
+  const std::string learned = id_with(R"({"kind": "cosine", "temperature": {"start": 3, "learned": true}})");
+  CHECK(fixed != learned);
+  CHECK(learned == id_with(R"({"kind": "cosine", "temperature": {"start": 3}})"));
+  CHECK(fixed == id_with(R"({"kind": "cosine", "temperature": {"start": 3, "learned": false}})"));
+  CHECK(id_with(R"({"kind": "cosine"})") != fixed);
+  CHECK(learned != id_with(R"({"kind": "cosine", "temperature": {"start": 2, "learned": true}})"));
+  CHECK(learned ==
+        "216fdd36a7aa5764");  // that of a number when a number was the start of a learned temperature
+}
+
 }  // namespace moelab::cell_identity_test

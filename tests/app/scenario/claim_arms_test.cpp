@@ -42,7 +42,7 @@ TEST_CASE("claims of several arms that are wrong are refused where the scenario 
   check_refused(with_claims({two, trend_of(R"({"arm": "learned", "arms": ["frozen"]})")}), "", {},
                 "claims[1].arm", "one or the other");
   check_refused(with_claims({two, trend_of(R"({"id": "x", "arms": ["learned", "frosen"]})")}), "", {},
-                "claims[1].arm", "frosen");
+                "claims[1].arms[1]", "frosen");
   check_refused(with_claims({two, trend_of(R"({"id": "x", "arm": "learned", "along": "data.dimm"})")}), "",
                 {}, "claims[1].along", "data.dimm");
   check_refused(with_claims({two, trend_of(R"({"id": "falls_learned", "arm": "frozen"})")}), "", {},

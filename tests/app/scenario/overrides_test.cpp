@@ -39,8 +39,9 @@ TEST_CASE("overrides: --set reaches the entries of lists") {
              "save.0=routing", "claims.0.left.where.data.train_samples=640"});
   CHECK(scenario.written_figures[0].at("y") == "test_nmse_soft");
   CHECK(scenario.written_figures[0].at("x") == "data.train_samples");
-  CHECK(metrics_of(scenario) ==
-        Json::parse(R"([{"kind": "task"}, {"kind": "sparsity", "shuffles": 5}, {"kind": "load"}])"));
+  CHECK(metrics_of(scenario) == Json::parse(R"([{"kind": "task", "records": "every"},
+                                                {"kind": "sparsity", "shuffles": 5, "records": "every"},
+                                                {"kind": "load", "records": "every"}])"));
   CHECK(config_json(*scenario.cells[0].options).at("save") == Json({"routing", "weights"}));
   CHECK(std::get<Comparison>(scenario.claims[0].statement).left.where ==
         SweepPoint{{"data.train_samples", 640}});

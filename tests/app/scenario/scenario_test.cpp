@@ -67,7 +67,8 @@ TEST_CASE("a configuration holds every part, resolved") {
                                          "evaluations"});
   CHECK(config.at("train").at("precision") == "float");
   CHECK(config.at("model").at("gating").at("eval").at("kind") == "top1");
-  CHECK(config.at("metrics")[1] == Json::parse(R"({"kind": "sparsity", "shuffles": 20})"));
+  CHECK(config.at("metrics")[1] ==
+        Json::parse(R"({"kind": "sparsity", "shuffles": 20, "records": "every"})"));
   CHECK(resolve(config_shape(), config, "").dump() == config.dump());
 }
 

@@ -100,7 +100,7 @@ def case(name, router, attention, top_k=None):
 
 
 LINEAR = {"kind": "linear"}
-XMOE = {"kind": "cosine", "projection_dim": 3, "temperature": 0.3}
+XMOE = {"kind": "cosine", "projection_dim": 3, "temperature": {"start": 0.3, "learned": True}}
 
 
 def similarity(base, **fields):

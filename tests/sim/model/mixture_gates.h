@@ -30,7 +30,7 @@ inline std::vector<MixtureGates> mixture_gates() {
        {{"kind", "perturbed_cosine"}, {"tau1", 0.3}, {"tau2", 0.7}}},
       {"temperature",
        {{"router", {{"kind", "linear"}, {"temperature", 2}}}},
-       {{"kind", "linear"}, {"bias", true}, {"temperature", 1}}},
+       {{"kind", "linear"}, {"bias", true}, {"temperature", {{"start", 1}, {"learned", true}}}}},
       {"squared_distance", {{"router", "squared_distance"}}, {{"kind", "squared_distance"}, {"bias", true}}},
       {"two_level",
        {{"router", {{"kind", "two_level"}, {"groups", 2}}}},

@@ -111,5 +111,24 @@ TEST_CASE("a step moves the biases of the selection by the rate, against each ex
   CHECK(biases_after({0, 1, 2}) == std::vector<double>{-2 * kRate, kRate, 2 * kRate});
 }
 
+TEST_CASE("a step under the error rule moves the biases by the rate times the relative load error") {
+  constexpr double kRate = 0.125;
+  ModelOptions options = model_of_kinds("linear", "constant", TopKGatingOptions{.k = 1}, 3);
+  options.gating.balance_rate = kRate;
+  options.gating.balance_rule = BalanceRule::error;
+  ExampleModel<double> model(options, {.input_dim = 3, .output_dim = 1}, {1, 0});
+  for (const auto& [name, places] : array_places(model.network())) {
+    for (std::size_t i = 0; name == "router_weight" && i < places.size(); ++i)
+      model.parameters()[places[i]] = i % 4 == 0;
+  }
+  const std::vector<int> experts = {0, 0, 0, 1, 1, 2};
+  ExampleBatch<double> batch = model.batch(1, static_cast<int>(experts.size()));
+  for (std::size_t i = 0; i < batch.x.size(); ++i)
+    batch.x[i] = static_cast<int>(i % 3) == experts[i / 3] ? 5 : 0;
+  model.step(batch, *make_task_loss<double>("mse"));
+  // Loads 3, 2 and 1 of a mean of 2.
+  CHECK(model.model.state.values == std::vector<double>{-kRate / 2, 0, kRate / 2});
+}
+
 }  // namespace
 }  // namespace moelab::mixture_test

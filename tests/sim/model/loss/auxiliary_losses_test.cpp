@@ -71,10 +71,40 @@ TEST_CASE("the balance terms of a batch worked out by hand") {
 
 TEST_CASE("the balance terms of a batch without an active pair are 0") {
   const HandBatch unserved({{.7, .3}, {.6, .4}}, {{0, 0}, {0, 0}});
-  for (const char* kind : {"aux", "aux_unnormalised", "aux_sequence"}) {
+  for (const char* kind : {"aux", "aux_unnormalised", "aux_sequence", "aux_mixed"}) {
     CAPTURE(kind);
     CHECK(value_of(unserved.batch, kind) == 0);
   }
+}
+
+TEST_CASE("balance within groups of sequences: the groups by hand, and the whole batch as one group") {
+  // Two sequences of two tokens. The first goes to expert 0, the second to expert 1.
+  HandBatch hand({{.8, .2}, {.6, .4}, {.3, .7}, {.1, .9}}, {{1, 0}, {1, 0}, {0, 1}, {0, 1}});
+  hand.batch.tokens = 2;
+  // Each sequence has f = (1, 0) or (0, 1): twice the mean probability of its own expert, .7 and .8.
+  CHECK(value_of(hand.batch, "aux_sequence") == doctest::Approx(2 * (.7 + .8) / 2).epsilon(kRounding));
+  // Groups of all sequences, {0, 3} and {1, 2}, have f = (1/2, 1/2): the term is 1, as that of the batch.
+  CHECK(value_of(hand.batch, "aux_mixed") == doctest::Approx(1).epsilon(kRounding));
+  CHECK(value_of(hand.batch, "aux") == doctest::Approx(1).epsilon(kRounding));
+  hand.batch.group = 2;
+  for (const char* term : {"aux_sequence", "aux_mixed"}) {
+    CHECK(value_of(hand.batch, term) == doctest::Approx(value_of(hand.batch, "aux")).epsilon(kRounding));
+  }
+  // Rows 0 and 1 of the first sequence share a group with rows 3 and 2: loads are uneven within groups.
+  HandBatch uneven({{.8, .2}, {.6, .4}, {.3, .7}, {.1, .9}}, {{1, 0}, {0, 1}, {0, 1}, {1, 0}});
+  uneven.batch.tokens = 2;
+  CHECK(value_of(uneven.batch, "aux_sequence") == doctest::Approx(1).epsilon(kRounding));
+  CHECK(value_of(uneven.batch, "aux_mixed") == doctest::Approx(2 * (.45 + .55) / 2).epsilon(kRounding));
+}
+
+TEST_CASE("a group of several sequences reaches the terms through loss.aux_group") {
+  HandBatch hand({{.8, .2}, {.6, .4}, {.3, .7}, {.1, .9}}, {{1, 0}, {1, 0}, {0, 1}, {0, 1}});
+  hand.batch.tokens = 2;
+  LossOptions options = losses_with("aux_sequence", 1);
+  AuxiliaryScratch scratch;
+  CHECK(AuxiliaryLosses(options).weighted_sum(hand.batch, scratch) == doctest::Approx(1.5));
+  options.aux_group = 2;
+  CHECK(AuxiliaryLosses(options).weighted_sum(hand.batch, scratch) == doctest::Approx(1));
 }
 
 TEST_CASE("the terms of importance and of entropy of a batch worked out by hand") {

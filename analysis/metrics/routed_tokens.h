@@ -1,0 +1,134 @@
+#pragma once
+
+/// Metrics of the experts that tokens were sent to, as sums over documents.
+///
+/// A metric here is a function of sums that add up over documents, so that a bootstrap over documents costs
+/// no second look at the tokens. n tokens of D documents go to K of E experts each; n_e tokens chose expert
+/// e, and N = Σ_e n_e. Entropies are in nats, standard deviations have ddof 0.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/stats/intervals.h"
+#include "sim/base/arrays.h"
+#include "sim/base/random.h"
+
+namespace moelab {
+
+/// The name of a metric here, its definition, and which choices it follows.
+struct RoutedMetric {
+  const char* name;
+  const char* definition;
+  const char* follows;  ///< "K choices", "first choice", "r" or ""
+};
+const std::vector<RoutedMetric>& routed_metrics();
+
+/// What is known of a layer's tokens.
+struct RoutedSetting {
+  int experts = 1, top_k = 1, clusters = 0, documents = 0;  ///< clusters, documents: 0 where unknown
+  bool has_probabilities = false, is_ordered = true;
+  bool is_biased = false;  ///< selected by other scores than r
+};
+
+/// One token of a layer.
+struct RoutedToken {
+  const int* experts = nullptr;           ///< (K), −1 for none
+  const double* probabilities = nullptr;  ///< r (E), or null
+  const double* selection = nullptr;      ///< selection scores (E), or null
+  int cluster = -1, document = 0, position = -1;
+  std::int64_t token = -1;
+};
+
+/// Values by name, in the order of routed_metrics().
+using RoutedValues = std::vector<std::pair<std::string, double>>;
+
+/// The sums of one layer. Tokens are added in order.
+class RoutedTokens {
+ public:
+  explicit RoutedTokens(const RoutedSetting& setting);
+
+  void add(const RoutedToken& token);
+  /// Loads alone (E), of counts.
+  static RoutedValues of_counts(std::span<const std::int64_t> counts, int top_k);
+
+  RoutedValues values() const;
+  /// Why a metric has no value here; empty where it has one or does not apply.
+  std::map<std::string, std::string> skipped() const;
+
+  // Vectors, (E) each.
+  std::vector<double> load() const;             ///< n_e ÷ N
+  std::vector<double> activation_rate() const;  ///< n_e ÷ n
+  std::vector<double> top1_load() const;        ///< first choices; empty where they are unknown
+  std::vector<double> mean_routing() const;     ///< empty without r
+  /// The least and most tokens of each expert where ties leave its choice open; empty without ties.
+  std::vector<double> least_tokens() const;
+  std::vector<double> most_tokens() const;
+
+  // Matrices.
+  Matrix cluster_specialisation() const;  ///< N_ec ÷ N_c (clusters, E): rows sum to K
+  Matrix co_activation() const;  ///< n_ij ÷ n_i (E, E); NaN on the diagonal and for experts without tokens
+  /// JS divergence of the mean r of two clusters (clusters, clusters); empty without r.
+  Matrix cluster_divergence() const;
+  /// |A ∩ B| ÷ |A ∪ B| of the `most` most loaded experts of two clusters.
+  Matrix cluster_overlap(int most) const;
+  /// The most frequent tokens, and the share of each expert in their first choices.
+  std::pair<std::vector<std::int64_t>, Matrix> frequent_tokens(std::size_t most) const;
+
+  /// 95 % percentile intervals of metrics: documents are drawn again within their cluster, `times` times.
+  /// Empty with less than four documents in a cluster. `fewest` receives the documents of the smallest
+  /// cluster.
+  std::map<std::string, Interval> intervals(Engine& engine, int times, int& fewest) const;
+  /// The values under chance: uniform choices for loads, and clusters permuted over documents (over tokens
+  /// where documents are unknown) for metrics of clusters.
+  std::map<std::string, double> chance(Engine& engine) const;
+
+ private:
+  /// Places in the sums of a document.
+  enum Place : std::size_t {
+    kTokens,
+    kServed,
+    kFirst,
+    kEntropy,
+    kMargin,
+    kMass,
+    kSelectionMargin,
+    kSelectionRows,
+    kPairs,
+    kSameFirst,
+    kCommon,
+    kOthers,
+    kUnits
+  };
+  std::size_t loads_at() const { return kUnits; }
+  std::size_t firsts_at() const { return loads_at() + experts(); }
+  std::size_t routing_at() const { return firsts_at() + experts(); }
+  std::size_t clusters_at() const { return routing_at() + experts(); }
+  std::size_t experts() const { return static_cast<std::size_t>(setting_.experts); }
+  std::size_t clusters() const { return static_cast<std::size_t>(setting_.clusters); }
+  std::size_t size_of_sums() const { return clusters_at() + clusters() * (1 + 2 * experts()); }
+  std::span<double> sums_of(int document);
+  void add_tie(const RoutedToken& token, std::span<double> sums);
+
+  RoutedValues values_of(std::span<const double> sums) const;
+  std::vector<double> total() const;
+
+  RoutedSetting setting_;
+  std::vector<double> sums_;  // (documents, size_of_sums()), one document where they are unknown
+  bool is_by_document_ = false;
+  Matrix both_;                                                 // n_ij (E, E); empty for K = 1
+  Matrix cluster_routing_;                                      // Σ r of each cluster (clusters, E)
+  std::map<std::int64_t, std::vector<std::int64_t>> of_token_;  // first choices of each token id (E)
+  std::vector<int> last_;
+  int last_document_ = -1, last_position_ = -1;
+  std::int64_t tied_ = 0, tied_first_ = 0, partly_served_ = 0;
+  std::vector<double> least_, most_;
+  std::vector<int> firsts_, clusters_;                        // of all tokens, where documents are unknown
+  std::vector<std::vector<std::int64_t>> document_clusters_;  // tokens of each cluster, by document
+};
+
+}  // namespace moelab

@@ -1,0 +1,92 @@
+#pragma once
+
+/// The routing of one layer over the tokens that count, whatever the file held: logits, probabilities,
+/// scores, gates or experts.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/arrays.h"
+#include "sim/data/npy.h"
+
+namespace moelab {
+
+enum class RoutingKind { probabilities, logits, scores, gates, experts, counts };
+
+/// How a layer turns scores into K experts of E.
+struct SelectionRule {
+  enum class Score { softmax, sigmoid, selected };
+  Score score = Score::softmax;     ///< how logits become scores
+  int experts = 0, top_k = 1;       ///< E, K
+  int groups = 1, kept_groups = 1;  ///< experts are chosen within the best groups
+  bool groups_by_largest = false;   ///< a group's score is its largest; otherwise the sum of its two largest
+};
+
+/// Which rows of the files count. Shared by all layers.
+struct KeptRows {
+  std::vector<unsigned char> flags;  ///< of all rows of the files; empty where all count
+  std::int64_t all = 0, kept = 0;
+  bool is_kept(std::int64_t row) const { return flags.empty() || flags[static_cast<std::size_t>(row)] != 0; }
+};
+
+/// Consecutive kept rows.
+struct RoutedBlock {
+  Eigen::Index first = 0;  ///< the block's first row among the kept ones
+  Matrix probabilities;    ///< r (rows, E); empty where they are unknown
+  Matrix selection;  ///< what the K largest of are selected (rows, E), −∞ outside the kept groups; or empty
+  std::vector<int> sets;  ///< (rows · K) by falling selection score, −1 for none
+  bool is_last = true;
+};
+
+/// The routing of one layer.
+class LayerRouting {
+ public:
+  RoutingKind kind = RoutingKind::probabilities;
+  SelectionRule rule;
+  int layer = 0;
+  std::string name;               ///< "router_logits.1"
+  std::vector<NpyReader> pieces;  ///< (rows, width) or (samples, positions, width): one for each batch
+  std::vector<NpyReader> ids;     ///< experts beside the scores, likewise; they win
+  std::shared_ptr<const KeptRows> rows;
+  Vector bias;                          ///< of the selection (E); empty for none
+  std::vector<int> logical;             ///< the expert of each physical id; empty where ids are experts
+  std::vector<unsigned char> unserved;  ///< of all rows: dropped tokens; empty for none
+  bool is_closed_by_infinity = false;   ///< gates are scores, and −∞ where an expert is not chosen
+  bool is_ordered = true;               ///< whether sets come by score
+  bool is_renormalised = false;  ///< probabilities of low precision whose rows are divided by their sums
+
+  bool has_probabilities() const;
+  /// Whether the first choice of a row is known.
+  bool has_first_choice() const { return is_ordered || rule.top_k == 1; }
+
+  /// Visits all kept rows in order. Blocks end where those of the files' samples do. `wants_sets` computes
+  /// the sets and the selection scores, too. Throws UserError for values that are no routing.
+  void visit(bool wants_sets, const std::function<void(const RoutedBlock&)>& visit) const;
+  /// The experts of all kept rows (n · K).
+  std::vector<int> sets() const;
+
+  /// Reads ids of samples first … of a piece, whose first row is `row` among all rows; −1 where no expert is,
+  /// and in rows that do not count. Throws UserError for ids outside 0 … E − 1.
+  std::vector<int> read_ids(const NpyReader& piece, std::int64_t first, std::int64_t count,
+                            std::int64_t row) const;
+
+  /// Calls visit(piece, first sample, samples, first row of all) for the blocks of the pieces.
+  static void visit_blocks(
+      const std::vector<NpyReader>& pieces,
+      const std::function<void(const NpyReader&, std::int64_t, std::int64_t, std::int64_t)>& visit);
+  /// Rows of one sample of a piece.
+  static std::int64_t positions(const NpyReader& piece);
+
+ private:
+  Matrix probabilities_of(const NpyReader& piece, std::int64_t first, const Matrix& values) const;
+  void check_logits(const NpyReader& piece, std::int64_t first, const Matrix& values) const;
+};
+
+/// The K experts of largest selection score of a row (E): −1 fills up where fewer are finite.
+void select_experts(const Eigen::Ref<const Vector>& selection, int k, int* experts);
+
+}  // namespace moelab

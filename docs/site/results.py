@@ -1,0 +1,521 @@
+"""Makes the pages of results from the JSON files of docs/results.
+
+The home page has counts by paper and a table of all claims. Each run has a page with its figure, its claims and their
+points. The checks of theorems have one page. Texts of runs may hold any characters: tables are HTML with escaped texts.
+
+A page of docs/ takes a number from a run by a link whose text is the number:
+
+    [.903 [.868, .938]](../results/runs/acmoe_six_layers.json#adaptive_beats_plain.estimate)
+
+The target names the run, the claim and a field (FIELDS). `claim.2.field` reads the claim's second point, otherwise the
+point that decides the claim. The build writes the present number. `docs/build --check` refuses a page with an older
+number or an unknown name, and `docs/build --fill` writes the numbers into the pages.
+"""
+
+import html
+import json
+import math
+import os
+import re
+import zlib
+from collections import Counter
+from urllib.parse import quote
+
+VERDICTS = ("reproduced", "refuted", "equivalent", "inconclusive")
+SAID = {"outside": "outside the regime"}
+LONGEST_WORDS = 150  # characters of a claim's words in the table of all claims
+WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"  # tables need the width of the contents beside a page
+NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(((?:[^()\s]*/)?runs/)([^()\s/#]+)\.json"
+                    r"#([^()\s]+?)\.(?:(\d+)\.)?(\w+)\)")
+
+
+# Texts
+
+def one_line(text):
+    """A text on one line, without control characters and halves of characters."""
+    text = str(text).encode("utf-8", "replace").decode()
+    return " ".join("".join(c if c.isprintable() else "\ufffd" if not c.isspace() else " " for c in text).split())
+
+
+def escaped(text):
+    """A text of a run as HTML on one line. No fence of Markdown ends in it."""
+    return html.escape(one_line(text)).replace("`", "&#96;")
+
+
+def markdown(text):
+    """A text of a run as Markdown on one line: every sign stands for itself."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", one_line(text))
+
+
+def code(text):
+    return f"<code>{escaped(text)}</code>"
+
+
+def raw(lines):
+    """HTML that Sphinx leaves as it is."""
+    return "\n".join(["```{raw} html", *lines, "```", ""])
+
+
+def table(head, rows, classes="", attributes=""):
+    """An HTML table that scrolls on phones. `head` has cells with attributes; `rows` have complete cells."""
+    cells = "".join(head)
+    return [f'<div class="pst-scrollable-table-container"><table class="table {classes}"{attributes}>',
+            f"<thead><tr>{cells}</tr></thead><tbody>", *(f"<tr>{''.join(row)}</tr>" for row in rows),
+            "</tbody></table></div>"]
+
+
+def anchor(claim_id):
+    """The anchor of a claim on its run's page. Different claims have different anchors."""
+    plain = re.sub(r"[^\w-]+", "-", claim_id, flags=re.A)
+    checksum = zlib.crc32(claim_id.encode(errors="backslashreplace"))
+    return "claim-" + (plain if plain == claim_id else f"{plain}-{checksum:08x}")
+
+
+# Numbers
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def decimals_of(half_width, value, digits):
+    """Decimals that show two digits of half an interval, and at most so many digits of the value."""
+    if not half_width > 0 or not math.isfinite(half_width):
+        return 4
+    most = digits - 1 - math.floor(math.log10(abs(value))) if value else 9
+    return min(9, max(0, min(1 - math.floor(math.log10(half_width)), most)))
+
+
+def fixed(value, decimals):
+    text = f"{value:.{decimals}f}"
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def plain(value):
+    """A number without an interval."""
+    return f"{value:.4g}".replace("-", "−") if is_number(value) else "–" if value is None else str(value)
+
+
+def bounds(point):
+    """The estimate of a point and the ends of its interval, as a ratio or a difference. None if there is no estimate."""
+    if not is_number(point.get("estimate")):
+        return None
+    ends = point.get("interval")
+    ends = ends if isinstance(ends, list) and len(ends) == 2 else [None, None]
+    change = math.exp if point.get("scale") == "log ratio" else float
+    try:
+        return tuple(change(x) if is_number(x) else None for x in (point["estimate"], *ends))
+    except OverflowError:
+        return None
+
+
+def estimate_text(point):
+    """"0.903 [0.868, 0.938]", with open ends. Empty without an estimate."""
+    found = bounds(point)
+    if found is None:
+        return ""
+    value, low, high = found
+    if low is None and high is None:
+        return plain(value)
+    half = (high - low) / 2 if None not in (low, high) else abs(value - (high if low is None else low))
+    n = decimals_of(half, value, 3)
+    if n > 6 or float(f"{value:.{n}f}") == 0 and point.get("scale") == "log ratio":  # very narrow, or very wide
+        return f"{plain(value)} [{plain(low)}, {plain(high)}]"
+    shown = ["−∞" if low is None else fixed(low, n), "∞" if high is None else fixed(high, n)]
+    return f"{fixed(value, n)} [{shown[0]}, {shown[1]}]"
+
+
+def level_text(point):
+    level = point.get("level")
+    return f" ({100 * level:.6g} % interval)" if is_number(level) and abs(level - 0.95) > 1e-9 else ""
+
+
+def scale_text(point):
+    return {"log ratio": "ratio ", "difference": "difference "}.get(point.get("scale"), "")
+
+
+def side_text(point, side):
+    """"0.41 ± 0.03", a constant, or the text of a median."""
+    value, ends = point.get(side), point.get(side + "_interval")
+    if is_number(value) and isinstance(ends, list) and len(ends) == 2 and all(map(is_number, ends)):
+        half = (ends[1] - ends[0]) / 2
+        n = decimals_of(half, value, 4)
+        if half >= 1e6:
+            return f"{plain(value)} ± {half:.2g}"
+        if half > 0 and n <= 6:
+            return f"{fixed(value, n)} ± {fixed(half, n)}"
+    return plain(value)
+
+
+def p_text(p):
+    return f"{p:.2g}".replace("-", "−") if is_number(p) else "–"
+
+
+def place_text(point):
+    """The point of the sweep: "data.dim = 3", also where the sides differ."""
+    def listed(at):
+        return at if isinstance(at, str) else ", ".join(f"{path} = {json.dumps(value)}" for path, value in (at or {}).items())
+
+    text = listed(point.get("at"))
+    for one, other, name in (("left_at", "right_at", ""), ("left_step", "right_step", "step ")):
+        if one in point and other in point:
+            left, right = ((listed(point[x]) if name == "" else f"{name}{point[x]}") for x in (one, other))
+            text = ", ".join(filter(None, [text if name else "", f"{left} against {right}"]))
+    return text
+
+
+def time_text(seconds):
+    if not is_number(seconds):
+        return "–"
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
+
+
+# The ledger
+
+class Ledger:
+    def __init__(self, folder):
+        """Reads a folder of results. `missing` says what the pages need and the folder has not."""
+        self.missing = []
+
+        def read(name):
+            file = folder / name
+            if not file.exists():
+                self.missing.append(f"{file}: no such file; `moelab report --ledger {folder}` makes it")
+                return []
+            return json.loads(file.read_text())
+
+        self.runs = {}   # stem of the file → run
+        for file in sorted((folder / "runs").glob("*.json")):
+            self.runs[file.stem] = json.loads(file.read_text())
+        self.stems = {run["run"]: stem for stem, run in self.runs.items()}
+        self.claims = read("claims.json") if self.runs else []
+        self.families = read("families.json") if self.runs else []
+        checks = json.loads((folder / "checks.json").read_text()) if (folder / "checks.json").exists() else []
+        self.checks = checks.get("checks", []) if isinstance(checks, dict) else checks
+        self.lines = {f"{line['run']}.{line['id']}": line for line in self.claims}
+        self.family_of = {name: family for family in self.families for name in family["claims"]}
+
+    def family(self, run, claim_id):
+        return self.family_of.get(f"{run}.{claim_id}", {"work": "", "words": claim_id})
+
+    def lines_of(self, family):
+        """The lines of claims.json of a family."""
+        return [self.lines[name] for name in family["claims"] if name in self.lines]
+
+
+def deciding_point(claim):
+    """The index of the point that stands for a claim: the last judged one of a reproduced claim, otherwise the first
+    with the claim's verdict. None without points."""
+    last = None
+    for i, point in enumerate(claim.get("points", [])):
+        if claim["verdict"] != "reproduced" and point.get("verdict") == claim["verdict"]:
+            return i
+        if last is None or point.get("verdict") != "outside":
+            last = i
+    return last
+
+
+def short_work(work):
+    """A short name of a work: authors and year, or authors and what is in brackets at the end."""
+    found = re.match(r"([^,]*),.*(\([^()]*\))$", work) if len(work) > 45 else None
+    return f"{found.group(1)} {found.group(2)}" if found else work or "no paper"
+
+
+# The page of a run
+
+def claim_row(ledger, run, claim):
+    index = deciding_point(claim)
+    point = claim["points"][index] if index is not None else {}
+    line = ledger.lines.get(f"{run['run']}.{claim['id']}", {})
+    own = anchor(claim["id"])
+    words = [f'<a class="id" href="#{own}"><code>{escaped(claim["id"])}</code></a>', f"<div>{escaped(claim['text'])}</div>"]
+    if claim.get("statement") and claim["statement"] != claim["text"]:
+        words.append(f'<div class="small">Judged: {code(claim["statement"])}</div>')
+    facts = [escaped(claim["source"])] if claim.get("source") else []
+    facts += ["ours" if claim["origin"] == "ours" else "the paper's"]
+    if claim.get("reading") != "main":
+        facts.append(f"{escaped(claim.get('reading'))} reading")
+    if claim.get("regime"):
+        facts.append(f"regime {code(claim['regime'])}")
+    words.append(f'<div class="small">{" · ".join(facts)}</div>')
+    numbers = []
+    if text := estimate_text(point):
+        numbers.append(f"<div>{scale_text(point)}{text}{level_text(point)}</div>")
+    numbers.append(f'<div class="small">{escaped(side_text(point, "left"))} against {escaped(side_text(point, "right"))}</div>')
+    if place := place_text(point):
+        numbers.append(f'<div class="small">{escaped(place)}</div>')
+    if len(claim["points"]) > 1:
+        numbers.append(f'<div class="small"><a href="#points-{own}">all {len(claim["points"])} points</a></div>')
+    if claim.get("seeds_to_decide"):
+        numbers.append(f'<div class="small">about {escaped(claim["seeds_to_decide"])} seeds would decide</div>')
+    reported = claim.get("reported")
+    if isinstance(reported, dict):
+        reported = ", ".join(f"{name} {value}" for name, value in reported.items())
+    p = claim.get("p")
+    corrected = f'<div class="small">Holm {p_text(line.get("p_holm"))}<br>BH {p_text(line.get("p_bh"))}</div>' if is_number(p) else ""
+    return [f'<td class="verdict {escaped(claim["verdict"])}" id="{own}">{escaped(claim["verdict"])}</td>',
+            f'<td class="words">{"".join(words)}</td>', f'<td class="numbers">{"".join(numbers)}</td>',
+            f"<td>{escaped('' if reported is None else reported)}</td>",
+            f'<td data-sort="{p if is_number(p) else 2}">{p_text(p)}{corrected}</td>']
+
+
+def points_of(claim):
+    """Every point of a claim, collapsed."""
+    rows = []
+    for point in claim["points"]:
+        notes = [point["note"]] if point.get("note") else []
+        if is_number(point.get("pairs")):
+            notes.append(f"{point['pairs']} pairs, {point.get('test', '')}".rstrip(", "))
+        if point.get("lost"):
+            notes.append(f"lost by divergence: {point['lost'].get('left', 0)} left, {point['lost'].get('right', 0)} right")
+        verdict = str(point.get("verdict"))
+        rows.append([f"<td>{escaped(place_text(point) or 'no sweep')}</td>", f"<td>{escaped(side_text(point, 'left'))}</td>",
+                     f"<td>{escaped(side_text(point, 'right'))}</td>",
+                     f"<td>{scale_text(point)}{estimate_text(point) or '–'}{level_text(point)}</td>",
+                     f"<td>{p_text(point.get('p'))}</td>",
+                     f'<td class="verdict {escaped(verdict)}">{escaped(SAID.get(verdict, verdict))}</td>',
+                     f"<td>{escaped('; '.join(notes))}</td>"])
+    count = f"{len(rows)} point{'' if len(rows) == 1 else 's'}"
+    head = [f"<th>{name}</th>" for name in ("Point", "Left", "Right", "Left against right", "p", "Verdict", "Note")]
+    return [f'<details id="points-{anchor(claim["id"])}"><summary>{code(claim["id"])}, {count}</summary>',
+            *table(head, rows, "points"), "</details>"]
+
+
+def run_page(ledger, stem):
+    run = ledger.runs[stem]
+    counts = Counter(claim["verdict"] for claim in run["claims"])
+    cells = sum(run.get("states", {}).values())
+    facts = [("Run", code(run["run"]))]
+    if run.get("source"):
+        facts.append(("Source", escaped(run["source"])))
+    facts.append(("Claims", escaped(", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v]) or "none")))
+    if run.get("command"):
+        facts.append(("Command", code(run["command"])))
+    states = ", ".join(f"{n} {state}" for state, n in run.get("states", {}).items())
+    facts.append(("Cells", escaped(states if len(run.get("states", {})) > 1 else f"{cells} {next(iter(run.get('states', {})), '')}")))
+    shares = [f"{100 * run[name]:.0f} % {what}" for name, what in (("training_share", "training"), ("measuring_share", "measuring"))
+              if is_number(run.get(name))]
+    facts.append(("Processor time", escaped(time_text(run.get("seconds")) + (f" ({', '.join(shares)})" if shares else ""))))
+    builds = "<br>".join(escaped(f"{build['name']}: {build['cells']} cells") for build in run.get("builds", []))
+    facts.append(("Builds" if len(run.get("builds", [])) > 1 else "Build", builds))
+    lines = [f"# {markdown(run['title'] or run['run'])}", ""]
+    lines.append(raw(['<dl class="facts">', *(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts), "</dl>"]))
+    if run.get("figure"):
+        lines += [f"![{markdown(run['title'] or run['run'])}](../{run['figure']})", ""]
+    if run.get("notes"):
+        lines.append(raw([f"<details><summary>Notes of the scenario ({len(run['notes'])})</summary><ul>",
+                          *(f"<li>{escaped(note)}</li>" for note in run["notes"]), "</ul></details>"]))
+    if run["claims"]:
+        head = ["<th>Verdict</th>", "<th>Claim</th>", "<th>Numbers</th>", "<th>Paper’s number</th>", "<th>p</th>"]
+        lines += ["## Claims", "",
+                  "The numbers are those of the point that decides. Intervals have a level of 95 % unless the cell says otherwise. "
+                  "[Verdicts](../../explanation/verdicts.md) explains the words. Holm and BH are p values corrected for the "
+                  "number of all claims.", "",
+                  raw(table(head, [claim_row(ledger, run, claim) for claim in run["claims"]], "claims"))]
+        lines += ["## Every point", "", raw(line for claim in run["claims"] for line in points_of(claim))]
+    return "\n".join(lines)
+
+
+# The home page, and the page of checks
+
+def query(**fields):
+    return "index.html?" + "&amp;".join(f"{name}={quote(value)}" for name, value in fields.items()) + "#claims"
+
+
+def counts_table(ledger):
+    """Counts of families and of claims by verdict, for each work and origin."""
+    counts = {}
+    for family in ledger.families:
+        key = (family["work"] == "", short_work(family["work"]), family["origin"] != "paper")
+        families, claims = counts.setdefault(key, (Counter(), Counter()))
+        families[family["verdict"]] += 1
+        claims.update(line["verdict"] for line in ledger.lines_of(family))
+    used = [v for v in VERDICTS if any(f[v] or c[v] for f, c in counts.values())]
+    rows = []
+    for (_, work, is_ours), (families, claims) in sorted(counts.items()):
+        origin = "ours" if is_ours else "paper"
+        cells = [f'<td>{escaped(work)}</td><td>{origin}</td>']
+        for v in used:
+            link = f'<a href="{query(paper=work, whose=origin, verdict=v)}">{claims[v]}</a>'
+            cells.append(f"<td>{families[v]} ({link})</td>" if claims[v] else "<td></td>")
+        rows.append(cells)
+    return table([f"<th>{name}</th>" for name in ("Paper", "Whose", *used)], rows, "counts")
+
+
+def claims_table(ledger):
+    """All claims, with filters by column (tables.js)."""
+    head = ['<th data-filter="verdict">Verdict</th>', "<th>Claim</th>", '<th data-filter="paper">Paper</th>',
+            '<th data-filter="whose">Whose</th>', '<th data-filter="reading">Reading</th>', "<th>Number</th>", "<th>p (Holm)</th>"]
+    rows = []
+    for line in ledger.claims:
+        family = ledger.family(line["run"], line["id"])
+        words = " ".join(family["words"].split())
+        words = words if len(words) <= LONGEST_WORDS else words[:LONGEST_WORDS].rsplit(" ", 1)[0] + " …"
+        stem = ledger.stems.get(line["run"])
+        target = f' href="runs/{stem}.html#{anchor(line["id"])}"' if stem else ""
+        found = bounds(line)
+        p = line.get("p_holm")
+        rows.append([f'<td class="verdict {escaped(line["verdict"])}">{escaped(line["verdict"])}</td>',
+                     f"<td><a{target}>{escaped(words)}</a><div class=small>{escaped(line['run'])}.<wbr>{escaped(line['id'])}</div></td>",
+                     f"<td>{escaped(short_work(family['work']))}</td>", f"<td>{escaped(line['origin'])}</td>",
+                     f"<td>{escaped(line['reading'])}</td>",
+                     f'<td class="numbers" data-sort="{found[0] if found else ""}">{scale_text(line)}{estimate_text(line)}{level_text(line)}</td>',
+                     f'<td data-sort="{p if is_number(p) else 2}">{p_text(p)}</td>'])
+    return table(head, rows, "claims", ' data-rows="40"')
+
+
+def runs_page(ledger):
+    rows = []
+    for stem, run in ledger.runs.items():
+        counts = Counter(claim["verdict"] for claim in run["claims"])
+        works = {ledger.family(run["run"], claim["id"])["work"] for claim in run["claims"]}
+        rows.append([f'<td><a href="{stem}.html"><code>{escaped(run["run"])}</code></a></td>', f"<td>{escaped(run['title'])}</td>",
+                     f"<td>{escaped(', '.join(sorted(map(short_work, works))))}</td>",
+                     *(f"<td>{counts[v] or ''}</td>" for v in VERDICTS if v != "equivalent"),
+                     f'<td data-sort="{run.get("seconds")}">{time_text(run.get("seconds"))}</td>'])
+    head = [f"<th>{name}</th>" for name in ("Run", "Title", "Paper", "reproduced", "refuted", "inconclusive", "Time")]
+    return "\n".join(["# Runs", "", "Each full run has a page with its figure, its claims and their points. Time is processor time.",
+                      "", raw(table(head, rows, "runs"))])
+
+
+def home_page(ledger, files):
+    """The page of results. `files` is the text of docs/results/index.md, which describes the files."""
+    builds = {build["name"] for run in ledger.runs.values() for build in run.get("builds", [])}
+    seconds = sum(run["seconds"] for run in ledger.runs.values() if is_number(run.get("seconds")))
+    links = [f"- [Runs](runs): {len(ledger.runs)} runs, {seconds / 3600:.0f} hours of processor time, {len(builds)} builds"]
+    if ledger.checks:
+        links.append(f"- [Theorem checks](checks.json): {len(ledger.checks)} statements, computed")
+    head, *parts = re.split(r"^(?=## )", files, flags=re.M)
+    return "\n".join([
+        "# Results", "",
+        f"This page has every claim that moelab judged in its full runs: {len(ledger.claims)} claims in {len(ledger.families)} "
+        "families. A family has all claims that test the same words of a paper. Its main readings decide its verdict. "
+        "[Verdicts](../explanation/verdicts.md) explains the words.", "", *links, "",
+        "## By paper", "", "Numbers of families, with claims in brackets. A number in brackets leads to its claims.", "", raw(counts_table(ledger)),
+        "## Claims", "", "Type words to search. Click on a head to sort. A claim leads to its run.", "", raw(claims_table(ledger)),
+        *(part.strip() + "\n" for part in parts),
+        "## Files", "", head.split("\n", 1)[-1].strip(), ""])
+
+
+def checks_page(ledger):
+    """The checks of theorems, in a table for each paper."""
+    groups = {}
+    for check in ledger.checks:
+        groups.setdefault(str(check.get("id", "")).split(".")[0], []).append(check)
+    lines = ["# Theorem checks", "", "Each check compares a statement with a computation. "
+             "[Theorem checks](../explanation/theorem_checks.md) explains the verdicts.", ""]
+    for name, checks in groups.items():
+        rows = []
+        for check in checks:
+            verdict, expected = str(check.get("verdict", "")), check.get("expected")
+            surprise = expected is False or (isinstance(expected, str) and expected != verdict)
+            rows.append([f'<td class="verdict {escaped(verdict.split()[0] if verdict else "")}">{escaped(verdict)}'
+                         f"{' (not expected)' if surprise else ''}</td>",
+                         f"<td>{code(check.get('id', ''))}<div>{escaped(check.get('statement', ''))}</div>"
+                         f'<div class="small">{escaped(check.get("source", ""))}</div></td>',
+                         *(f"<td>{escaped(plain(check.get(field)))}</td>" for field in ("measured", "predicted", "error_bound"))])
+        head = [f"<th>{title}</th>" for title in ("Verdict", "Check", "Measured", "Predicted", "Error bound")]
+        lines += [f"## {markdown(name)}", "", raw(table(head, rows, "claims"))]
+    return "\n".join(lines)
+
+
+def pages(ledger, files):
+    """The pages of results as Markdown: {file of docs/results that each page shows: (page, text)}. Links are those
+    that the file would have."""
+    made = {"docs/results/index.md": ("results/index.md", home_page(ledger, files)),
+            "docs/results/runs": ("results/runs/index.md", runs_page(ledger))}
+    for stem in ledger.runs:
+        made[f"docs/results/runs/{stem}.json"] = (f"results/runs/{stem}.md", run_page(ledger, stem))
+    if ledger.checks:
+        made["docs/results/checks.json"] = ("results/checks.md", checks_page(ledger))
+    return {file: (page, WIDE + text) for file, (page, text) in made.items()}
+
+
+# What other pages take from the results
+
+def scenario_runs(scenarios, ledger):
+    """The runs of each folder of scenarios: {folder: {file name: stem of the run}}."""
+    found = {}
+    for file in sorted(scenarios.glob("*/*.json")):
+        stem = ledger.stems.get(json.loads(file.read_text()).get("name"))
+        if stem:
+            found.setdefault(file.parent.name, {})[file.name] = stem
+    return found
+
+
+def paper_summary(ledger, stems, here):
+    """One paragraph for the page of a paper: how many statements hold, fail and are open. Empty without claims."""
+    runs = {ledger.runs[stem]["run"] for stem in stems}
+    own = [family for family in ledger.families if any(line["run"] in runs for line in ledger.lines_of(family))]
+    works = {family["work"] for family in own if family["origin"] == "paper"}
+    sentences = []
+    for origin, whose in (("paper", "statements of the paper" if len(works) < 2 else "statements of papers"), ("ours", "claims of ours")):
+        chosen = [f for f in own if f["origin"] == origin]
+        if origin == "paper" and len(works) == 1:  # also those that other folders test
+            chosen = [f for f in ledger.families if f["origin"] == origin and f["work"] in works]
+        if not chosen:
+            continue
+        counts = Counter(family["verdict"] for family in chosen)
+        parts = [f"{counts[v]} {word}" for v, word in (("reproduced", "hold"), ("refuted", "fail"), ("equivalent", "are too small to matter"),
+                                                       ("inconclusive", "are open")) if counts[v] or v == "inconclusive"]
+        mixed = sum({"reproduced", "refuted"} <= {line["verdict"] for line in ledger.lines_of(f)} for f in chosen)
+        sentences.append(f"Of {len(chosen)} {whose}, {', '.join(parts[:-1]) + ' and ' if parts[:-1] else ''}{parts[-1]}."
+                         + (f" {mixed} of them hold{'s' if mixed == 1 else ''} in one claim and fail{'s' if mixed == 1 else ''} in another."
+                            if mixed else ""))
+    if not sentences:
+        return ""
+    to = os.path.relpath("results/index.html", here)
+    target = f"{to}?paper={quote(short_work(next(iter(works))))}#claims" if len(works) == 1 else to
+    return f'**Counted.** {" ".join(sentences)} The <a href="{target}">table of claims</a> has each of them.'
+
+
+def short(text):
+    """Numbers as pages write them: without a zero before the point."""
+    return re.sub(r"(?<![\d.])0\.(?=\d)", ".", text)
+
+
+FIELDS = {
+    "verdict": lambda claim, point: claim["verdict"] if point is None else point["verdict"],
+    "estimate": lambda claim, point: short(estimate_text(point)),
+    "value": lambda claim, point: short(estimate_text(point).split(" ")[0]),
+    "left": lambda claim, point: short(side_text(point, "left")),
+    "right": lambda claim, point: short(side_text(point, "right")),
+    "left_mean": lambda claim, point: short(side_text(point, "left").split(" ±")[0]),
+    "right_mean": lambda claim, point: short(side_text(point, "right").split(" ±")[0]),
+}
+
+
+def number_of(ledger, stem, claim_id, place, field):
+    """The text of a number in the results. Throws LookupError that says what is not there."""
+    run = ledger.runs.get(stem)
+    if run is None:
+        raise LookupError(f"no run {stem}")
+    claim = next((claim for claim in run["claims"] if claim["id"] == claim_id), None)
+    if claim is None:
+        raise LookupError(f"run {stem} has no claim {claim_id}")
+    if field not in FIELDS:
+        raise LookupError(f"no field {field}, known are {', '.join(FIELDS)}")
+    index = deciding_point(claim) if place is None else int(place) - 1
+    if index is None or not 0 <= index < len(claim["points"]):
+        raise LookupError(f"claim {claim_id} of {stem} has {len(claim['points'])} points, not a point {place or 1}")
+    text = FIELDS[field](claim, None if field == "verdict" and place is None else claim["points"][index])
+    if text in ("", "–"):
+        raise LookupError(f"claim {claim_id} of {stem} has no {field} there")
+    return text
+
+
+def filled(ledger, text, wrong, link):
+    """A page with the present numbers. `wrong` gets what is unknown or old; `link(prefix, stem, claim, target, number)`
+    gives what stands in the place of a number."""
+    def number(found):
+        shown, prefix, stem, claim, place, field = found.groups()
+        target = f"{claim}.{place + '.' if place else ''}{field}"
+        try:
+            now = number_of(ledger, stem, claim, place, field)
+        except LookupError as error:
+            wrong.append(f"{found.group(0)}: {error}")
+            return shown
+        if now != shown:
+            wrong.append(f"{stem}#{target} is {now}, the page has {shown}; docs/build --fill writes it")
+        return link(prefix, stem, claim, target, now)
+
+    return NUMBER.sub(number, text)

@@ -1,0 +1,16 @@
+"""Notes of the program, as records of Python's logging."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from ._border import in_words_of_python
+
+logger = logging.getLogger("moelab")
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Logs notes of the program ("note: …") as warnings of the logger ``moelab``."""
+    for note in notes:
+        logger.warning("%s", in_words_of_python(note.removeprefix("note: ")))

@@ -1,0 +1,439 @@
+/// `moelab analyze` of the routers of language models: layers, axes, masks, ids, counts, and what is refused.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "tests/app/cli/analyzed_arrays.h"
+
+namespace moelab::analyze_dumps_test {
+namespace {
+
+using namespace analyzed_arrays;
+
+constexpr double kRounding = 1e-12;
+
+/// A folder of arrays and texts.
+struct Dumps {
+  TemporaryFolder folder;
+
+  std::string path(const std::string& name) const { return (folder.path() / name).string(); }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path(name), std::ios::binary) << bytes;
+    return path(name);
+  }
+  std::string reals(const std::string& name, const std::vector<std::int64_t>& shape,
+                    const std::vector<double>& values) const {
+    return write(name + ".npy", npy_bytes(shape, std::span<const double>(values)));
+  }
+  std::string whole(const std::string& name, const std::vector<std::int64_t>& shape,
+                    const std::vector<std::int64_t>& values) const {
+    return write(name + ".npy", npy_bytes(shape, std::span<const std::int64_t>(values)));
+  }
+};
+
+Json answer_of(std::vector<std::string> words) {
+  words.push_back("--json");
+  const Answer answer = analyze(words);
+  REQUIRE_MESSAGE(answer.status == 0, answer.out);
+  return Json::parse(answer.out);
+}
+
+void check_refused(const std::vector<std::string>& words, const std::string& message) {
+  const Answer answer = analyze(words);
+  CHECK(answer.status == 2);
+  CHECK_MESSAGE(contains(answer.err, message), answer.err);
+}
+
+const Json& layer_of(const Json& answer, int number) {
+  for (const Json& layer : answer.at("layers")) {
+    if (layer.at("layer") == number) return layer;
+  }
+  FAIL("no layer ", number);
+  return answer;
+}
+
+double metric_of(const Json& answer, int number, const std::string& name) {
+  const Json& metrics = layer_of(answer, number).at("metrics");
+  REQUIRE_MESSAGE(metrics.contains(name), name);
+  return metrics.at(name).get<double>();
+}
+
+bool tells(const Json& answer, const std::string& part) {
+  const Json& checks = answer.at("checks");
+  return std::any_of(checks.begin(), checks.end(),
+                     [&](const Json& check) { return contains(check.get<std::string>(), part); });
+}
+
+/// A .safetensors file of float32 or int64 arrays; `type` "BF16" keeps the upper half of float32 numbers.
+struct Tensor {
+  std::string name, type;
+  std::vector<std::int64_t> shape;
+  std::vector<double> values;
+};
+
+std::string tensors(const std::vector<Tensor>& arrays) {
+  Json header = Json::object();
+  std::string body;
+  for (const Tensor& array : arrays) {
+    const std::size_t begin = body.size();
+    for (const double value : array.values) {
+      char bytes[8];
+      std::size_t width = 4;
+      if (array.type == "I64") {
+        const auto whole = static_cast<std::int64_t>(value);
+        width = 8;
+        std::memcpy(bytes, &whole, 8);
+      } else {
+        const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+        const std::uint32_t kept = array.type == "BF16" ? bits >> 16 : bits;
+        width = array.type == "BF16" ? 2 : 4;
+        std::memcpy(bytes, &kept, 4);
+      }
+      body.append(bytes, width);
+    }
+    header[array.name] = {
+        {"dtype", array.type}, {"shape", array.shape}, {"data_offsets", {begin, body.size()}}};
+  }
+  const std::string text = header.dump();
+  std::string bytes;
+  for (std::size_t i = 0; i < 8; ++i) bytes += static_cast<char>(text.size() >> (8 * i) & 0xFF);
+  return bytes + text + body;
+}
+
+/// Logits (rows, experts) of rows that go to these experts, the first one first.
+std::vector<double> logits_of(const std::vector<std::vector<int>>& rows, int experts) {
+  std::vector<double> values;
+  for (const std::vector<int>& row : rows) {
+    std::vector<double> own(static_cast<std::size_t>(experts), -3);
+    for (std::size_t rank = 0; rank < row.size(); ++rank)
+      own[static_cast<std::size_t>(row[rank])] = 2 - 0.5 * static_cast<double>(rank);
+    for (std::size_t e = 0; e < own.size(); ++e) own[e] -= 0.01 * static_cast<double>(e);
+    values.insert(values.end(), own.begin(), own.end());
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("analyze: layers are never pooled, and axes that nothing settles are refused with the readings") {
+  const Dumps dumps;
+  // Each layer is collapsed to an expert of its own. Pooled, the load would be even.
+  std::vector<double> values;
+  for (int layer = 0; layer < 4; ++layer) {
+    const std::vector<double> own = logits_of(std::vector<std::vector<int>>(6, {layer}), 4);
+    values.insert(values.end(), own.begin(), own.end());
+  }
+  const std::string stack = dumps.reals("stack", {4, 6, 4}, values);
+  check_refused({"--logits", stack}, "LTE (layers, tokens, experts), TLE (tokens, layers, experts), BSE");
+  check_refused({"--logits", stack, "--axes", "LTE"}, "--top-k: missing");
+  const Json answer = answer_of({"--logits", stack, "--axes", "LTE", "--top-k", "1", "--layers", "2,5-7"});
+  CHECK(answer.at("layers").size() == 4);
+  for (const int layer : {2, 5, 6, 7}) CHECK(metric_of(answer, layer, "expert_load_max_violation") == 3);
+  CHECK_FALSE(answer.at("metrics").contains("expert_load_max_violation"));
+  CHECK(answer.at("means").at("expert_load_max_violation") == 3);
+  // The same numbers with the layers between tokens and experts.
+  std::vector<double> turned;
+  for (std::size_t t = 0; t < 6; ++t) {
+    for (std::size_t l = 0; l < 4; ++l)
+      turned.insert(turned.end(), values.begin() + static_cast<std::ptrdiff_t>((l * 6 + t) * 4),
+                    values.begin() + static_cast<std::ptrdiff_t>((l * 6 + t) * 4 + 4));
+  }
+  const Json other = answer_of({"--logits", dumps.reals("turned", {6, 4, 4}, turned), "--axes", "TLE",
+                                "--top-k", "1", "--layers", "2,5-7"});
+  for (const int layer : {2, 7})
+    CHECK(layer_of(other, layer).at("metrics") == layer_of(answer, layer).at("metrics"));
+  check_refused({"--logits", stack, "--axes", "LTE", "--top-k", "1", "--layers", "1,2"},
+                "--layers: names 2 layers");
+  check_refused({"--logits", stack, "--axes", "LTX"}, "--axes: got 'LTX'");
+}
+
+TEST_CASE("analyze: probabilities, gates, integers and scores are not taken for logits") {
+  const Dumps dumps;
+  std::vector<double> probs, gates;
+  for (int row = 0; row < 30; ++row) {
+    const double a = 0.1 + 0.01 * row;
+    probs.insert(probs.end(), {a, 0.5 - a / 2, 0.3 - a / 4, 0.2 - a / 4});
+    gates.insert(gates.end(), {0, row % 2 ? 0.75 : 0.25, row % 2 ? 0.25 : 0.75, 0});
+  }
+  const std::string file = dumps.write(
+      "d.safetensors",
+      tensors({{"router_logits.0", "F32", {30, 4}, probs}, {"router_logits.1", "F32", {30, 4}, probs}}));
+  check_refused({"--logits", file, "--top-k", "2"}, "d.safetensors:router_logits.0' sums to 1 in every row");
+  CHECK(answer_of({"--probs", file, "--top-k", "2"}).at("layers").size() == 2);
+  check_refused({"--logits", dumps.whole("bits", {2, 2}, {16256, 0, 3, 4})}, "--dtype bfloat16");
+  const Json sets = answer_of({"--gates", dumps.reals("gates", {30, 4}, gates)});
+  CHECK(metric_of(sets, 0, "expert_load_max_violation") == 1);
+  CHECK(metric_of(sets, 0, "unused_experts") == 2);
+  CHECK(metric_of(sets, 0, "dead_experts_top1") == 0.5);
+  CHECK_FALSE(layer_of(sets, 0).at("metrics").contains("routing_entropy"));
+  // One array of r is measured as it is, with a note; layers are read as sets.
+  const Json as_probs = answer_of({"--probs", dumps.path("gates.npy"), "--top-k", "2"});
+  CHECK(tells(as_probs, "holds gates"));
+  CHECK(as_probs.at("metrics").contains("routing_entropy"));
+  const std::string layers =
+      dumps.write("g.safetensors", tensors({{"g.0", "F32", {30, 4}, gates}, {"g.1", "F32", {30, 4}, gates}}));
+  const Json as_sets = answer_of({"--probs", layers + ":g", "--top-k", "2"});
+  CHECK(tells(as_sets, "read as sets"));
+  CHECK_FALSE(layer_of(as_sets, 0).at("metrics").contains("routing_entropy"));
+  std::vector<double> scores = probs;
+  for (double& value : scores) value = std::sqrt(value);
+  check_refused({"--probs", dumps.reals("scores", {30, 4}, scores)}, "Use --scores");
+  check_refused({"--scores", dumps.reals("scores", {30, 4}, scores), "--top-k", "2"},
+                "--selection-bias: missing");
+}
+
+TEST_CASE("analyze: rows of bfloat16 probabilities may be off by .004, others by .001") {
+  const Dumps dumps;
+  // Four bfloat16 numbers with the sum 0.997.
+  const std::vector<double> row = {0.62109375, 0.25, 0.0859375, 0.0400390625};
+  REQUIRE(std::abs(row[0] + row[1] + row[2] + row[3] - 1) > 2e-3);
+  const Json answer = answer_of({"--probs", dumps.reals("low", {1, 4}, row)});
+  double entropy = 0, sum = row[0] + row[1] + row[2] + row[3];
+  for (const double r : row) entropy -= r / sum * std::log(r / sum);
+  CHECK(std::abs(answer.at("metrics").at("routing_entropy").get<double>() - entropy) < kRounding);
+  CHECK(tells(answer, "low precision"));
+  std::vector<double> finer = row;
+  finer[0] += 1e-5;
+  check_refused({"--probs", dumps.reals("fine", {1, 4}, finer)}, "within 0.001");
+}
+
+TEST_CASE("analyze: padding is left out, its polarity is checked, and tokens that hold it are asked about") {
+  const Dumps dumps;
+  const std::vector<std::vector<int>> rows = {{1, 2}, {2, 3}, {0, 0}, {3, 1}, {0, 0}, {0, 0}};
+  const std::string file =
+      dumps.write("d.safetensors", tensors({{"router_logits.0", "BF16", {6, 4}, logits_of(rows, 4)},
+                                            {"router_logits.1", "BF16", {6, 4}, logits_of(rows, 4)},
+                                            {"attention_mask", "I64", {2, 3}, {1, 1, 0, 1, 0, 0}},
+                                            {"turned", "I64", {2, 3}, {0, 0, 1, 0, 1, 1}},
+                                            {"input_ids", "I64", {2, 3}, {5, 6, 9, 7, 9, 9}}}));
+  const std::string model =
+      dumps.write("config.json", R"({"num_hidden_layers": 3, "num_experts": 4, "num_experts_per_tok": 2,
+                                     "mlp_only_layers": [1], "pad_token_id": 9})");
+  const Json answer = answer_of({"--logits", file, "--model", model, "--mask", file + ":attention_mask",
+                                 "--tokens", file + ":input_ids", "--documents", "rows"});
+  CHECK(layer_of(answer, 0).at("experts").at("load") == Json({0.0, 2.0 / 6, 2.0 / 6, 2.0 / 6}));
+  CHECK(metric_of(answer, 2, "tokens") == 3);
+  CHECK(answer.at("settings").at("without_router") == Json({1}));
+  CHECK(metric_of(answer, 0, "repeat_any") == 1);
+  CHECK(metric_of(answer, 0, "repeat_first") == 0);
+  CHECK(tells(answer, "leaves out 3 of 6 rows"));
+  check_refused(
+      {"--logits", file, "--model", model, "--mask", file + ":turned", "--tokens", file + ":input_ids"},
+      "1 where the tokens are padding");
+  check_refused({"--logits", file, "--model", model, "--tokens", file + ":input_ids"}, "--mask: missing");
+  const Json all =
+      answer_of({"--logits", file, "--model", model, "--mask", "none", "--tokens", file + ":input_ids"});
+  CHECK(metric_of(all, 0, "tokens") == 6);
+  check_refused({"--logits", file, "--model", model, "--mask", file + ":router_logits.0"}, "--mask");
+  check_refused({"--logits", file, "--model", model, "--mask", file + ":no"}, "has no array 'no'");
+}
+
+TEST_CASE("analyze: ids of experts: dense layers, absent rows, order, and what is no id") {
+  const Dumps dumps;
+  // (T, L, K): layer 0 was not routed; row 2 is absent.
+  const std::string ids = dumps.whole("ids", {4, 2, 2}, {0, 0, 2, 1, 0, 0, 3, 2, -1, -1, -1, -1, 0, 0, 2, 0});
+  check_refused({"--experts", ids, "--axes", "TLK"}, "--expert-count: missing");
+  check_refused({"--experts", ids, "--expert-count", "5"}, "TLK (tokens, layers, choices)");
+  const Json answer = answer_of({"--experts", ids, "--axes", "TLK", "--expert-count", "5"});
+  CHECK(answer.at("settings").at("without_router") == Json::array({0}));
+  CHECK(layer_of(answer, 1).at("experts").at("load") == Json({1.0 / 6, 1.0 / 6, 3.0 / 6, 1.0 / 6, 0.0}));
+  CHECK(metric_of(answer, 1, "tokens") == 3);
+  CHECK(tells(answer, "1 of 4 rows are -1 in every layer"));
+  CHECK_FALSE(layer_of(answer, 1).at("metrics").contains("dead_experts_top1"));
+  CHECK(contains(layer_of(answer, 1).at("skipped").at("dead_experts_top1").get<std::string>(), "--by-score"));
+  const Json ordered = answer_of({"--experts", ids, "--axes", "TLK", "--expert-count", "5", "--by-score"});
+  CHECK(layer_of(ordered, 1).at("experts").at("top1_load") == Json({0.0, 0.0, 2.0 / 3, 1.0 / 3, 0.0}));
+  check_refused({"--experts", ids, "--axes", "TLK", "--expert-count", "3"}, "holds 3 in row 1, column 0");
+  check_refused({"--experts", dumps.whole("twice", {2, 2}, {1, 1, 0, 1}), "--expert-count", "3"},
+                "names an expert twice in 1 of 2 rows");
+  check_refused({"--experts", dumps.whole("zeros", {2, 2}, {0, 0, 0, 0}), "--expert-count", "3"},
+                "not recorded");
+  check_refused({"--experts", ids, "--axes", "TLK", "--expert-count", "5", "--top-k", "1"},
+                "--top-k: says 1");
+  check_refused({"--experts", dumps.reals("half", {2, 1}, {0.5, 1}), "--expert-count", "3"}, "whole numbers");
+  // Integral floats are ids; earlier assignments follow the same rules.
+  const Json real = answer_of({"--experts", dumps.reals("real", {3, 1}, {0, 2, 2}), "--expert-count", "3"});
+  CHECK(real.at("metrics").at("expert_load_max_violation") == 1);
+  const std::string probs = dumps.reals("P", {2, 3}, {0.5, 0.3, 0.2, 0.1, 0.2, 0.7});
+  check_refused({"--probs", probs, "--top-k", "2", "--previous-assignments", dumps.path("twice.npy")},
+                "names an expert twice");
+}
+
+TEST_CASE("analyze: with --top-k an expert that is always second is alive") {
+  const Dumps dumps;
+  std::vector<std::vector<int>> rows;
+  for (int row = 0; row < 40; ++row) rows.push_back({row % 2, 2});
+  const std::string file = dumps.reals("L", {40, 3}, logits_of(rows, 3));
+  const Json two = answer_of({"--logits", file, "--top-k", "2"});
+  CHECK(two.at("metrics").at("dead_experts") == 0);
+  CHECK(metric_of(two, 0, "dead_experts_top1") == doctest::Approx(1.0 / 3));
+  CHECK(answer_of({"--logits", file}).at("metrics").at("dead_experts") == doctest::Approx(1.0 / 3));
+}
+
+TEST_CASE("analyze: sigmoid scores with a bias, within groups") {
+  const Dumps dumps;
+  // Two groups of two. Row 0: the bias lifts expert 2 above 0, but group {0, 1} is the best one.
+  const std::vector<double> logits = {1.0, 0.5, 0.9, -4, -1, -2, 0.3, 0.2};
+  const auto sigmoid = [](double z) { return 1 / (1 + std::exp(-z)); };
+  const std::string file = dumps.reals("L", {2, 4}, logits), bias = dumps.reals("b", {4}, {0, 0, 0.1, 0});
+  const std::vector<std::string> words = {"--logits", file, "--score",          "sigmoid",
+                                          "--top-k",  "1",  "--selection-bias", bias};
+  const Json biased = answer_of(words);
+  CHECK(layer_of(biased, 0).at("experts").at("load") == Json({0.0, 0.0, 1.0, 0.0}));
+  CHECK(metric_of(biased, 0, "rows_where_scores_alone_select_others") == 0.5);
+  CHECK(metric_of(biased, 0, "selected_mass") ==
+        doctest::Approx((sigmoid(0.9) / (sigmoid(1) + sigmoid(0.5) + sigmoid(0.9) + sigmoid(-4)) +
+                         sigmoid(0.3) / (sigmoid(-1) + sigmoid(-2) + sigmoid(0.3) + sigmoid(0.2))) /
+                        2));
+  std::vector<std::string> grouped = words;
+  grouped.insert(grouped.end(), {"--groups", "2:1"});
+  CHECK(layer_of(answer_of(grouped), 0).at("experts").at("load") == Json({0.5, 0.0, 0.5, 0.0}));
+  check_refused({"--logits", file, "--score", "sigmoid", "--top-k", "1"}, "--selection-bias: missing");
+  CHECK(
+      layer_of(
+          answer_of({"--logits", file, "--score", "sigmoid", "--top-k", "1", "--selection-bias", "none"}), 0)
+          .at("experts")
+          .at("load") == Json({0.5, 0.0, 0.5, 0.0}));
+  check_refused({"--logits", file, "--groups", "3:1"}, "3 groups do not divide 4 experts");
+}
+
+TEST_CASE("analyze: tokens that a full expert dropped are no tokens of expert 0") {
+  const Dumps dumps;
+  // One sequence, two tokens an expert: tokens 2 and 5 are dropped, and so is 7, which wanted expert 0.
+  const std::vector<std::vector<int>> rows = {{1}, {1}, {1}, {2}, {2}, {2}, {0}, {0}, {0}};
+  std::vector<std::vector<int>> order = rows;
+  const std::string file =
+      dumps.write("d.safetensors", tensors({{"router_probs.0.0", "I64", {1}, {0}},
+                                            {"router_probs.1.0", "F32", {1, 9, 3}, logits_of(order, 3)},
+                                            {"router_probs.1.1", "I64", {1, 9}, {1, 1, 0, 2, 2, 0, 0, 0, 0}},
+                                            {"attention_mask", "I64", {1, 9}, std::vector<double>(9, 1)}}));
+  const Json answer = answer_of({"--logits", file + ":router_probs", "--mask", file + ":attention_mask",
+                                 "--top-k", "1", "--axes", "BSE"});
+  CHECK(answer.at("settings").at("without_router") == Json::array({0}));
+  CHECK(layer_of(answer, 1).at("experts").at("load") == Json({2.0 / 6, 2.0 / 6, 2.0 / 6}));
+  CHECK(metric_of(answer, 1, "unserved_share") == doctest::Approx(3.0 / 9));
+  CHECK(tells(answer, "serve 2 tokens of a sequence"));
+}
+
+TEST_CASE("analyze: counts alone, with empty steps, or as a table") {
+  const Dumps dumps;
+  const std::string counts = dumps.whole("n", {2, 2, 3}, {4, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  check_refused({"--counts", counts}, "NLE (steps, layers, experts)");
+  const Json answer = answer_of({"--counts", counts, "--axes", "NLE", "--top-k", "2"});
+  CHECK(answer.at("layers").size() == 1);
+  CHECK(metric_of(answer, 0, "expert_load_max_violation") == 1);
+  CHECK(layer_of(answer, 0).at("experts").at("activation_rate")[0].get<double>() == doctest::Approx(4.0 / 3));
+  CHECK(tells(answer, "1 of 2 steps are empty"));
+  const std::string table = dumps.write("n.csv", "layer_id,expert_id,count\n3,0,4\n3,2,2\n");
+  check_refused({"--counts", table}, "--expert-count: missing");
+  CHECK(layer_of(answer_of({"--counts", table, "--expert-count", "4"}), 3).at("experts").at("load") ==
+        Json({4.0 / 6, 0.0, 2.0 / 6, 0.0}));
+  const std::string choices = dumps.write("t.csv", "layer,expert\n1,0\n1,2\n1,0\n");
+  const Json loads = answer_of({"--experts", choices, "--expert-count", "3"});
+  CHECK(metric_of(loads, 1, "selections") == 3);
+  CHECK(tells(loads, "loads alone"));
+}
+
+TEST_CASE("analyze: lines of a server: the last token is not routed, names are labels, lines are documents") {
+  const Dumps dumps;
+  std::string lines;
+  for (int document = 0; document < 8; ++document) {
+    const Json ids = document % 2 ? Json({{{0, 0}, {1, 2}}, {{0, 0}, {1, 3}}})
+                                  : Json({{{0, 0}, {3, 0}}, {{0, 0}, {3, 2}}});
+    lines +=
+        Json({{"domain", document % 2 ? "law" : "code"}, {"token_ids", {4, 5, 6}}, {"routed_experts", ids}})
+            .dump() +
+        "\n";
+  }
+  const std::string file = dumps.write("d.jsonl", lines);
+  const Json answer = answer_of({"--experts", file, "--expert-count", "4", "--by-score", "--labels",
+                                 file + ":domain", "--tokens", file + ":token_ids"});
+  CHECK(answer.at("settings").at("documents") == 8);
+  CHECK(metric_of(answer, 1, "top1_cluster_purity") == 1);
+  CHECK(metric_of(answer, 1, "repeat_first") == 1);
+  CHECK(layer_of(answer, 1).at("matrices").at("domain").at("rows") == Json({"code", "law"}));
+  CHECK(layer_of(answer, 1).at("matrices").at("domain").at("values")[1] == Json({0.0, 1.0, 0.5, 0.5}));
+  CHECK(layer_of(answer, 1).at("intervals").contains("expert_load_max_violation"));
+  CHECK(layer_of(answer, 1).at("chance").at("top1_cluster_purity").get<double>() < 1);
+  CHECK(tells(answer, "rows belong to the first T - 1"));
+  CHECK(tells(answer, "axes are TLK"));
+}
+
+TEST_CASE(
+    "analyze: several files are batches; equal ones are refused; two snapshots compare the same tokens") {
+  const Dumps dumps;
+  const auto batch = [&](const std::string& name, const std::vector<std::vector<int>>& rows,
+                         double first_token) {
+    return dumps.write(name, tensors({{"router_logits.0", "F32", {2, 3}, logits_of(rows, 3)},
+                                      {"router_logits.1", "F32", {2, 3}, logits_of({{0}, {0}}, 3)},
+                                      {"input_ids", "I64", {1, 2}, {first_token, 2}}}));
+  };
+  const std::string one = batch("a.safetensors", {{0, 1}, {1, 2}}, 1),
+                    two = batch("b.safetensors", {{2, 1}, {2, 0}}, 1);
+  const Json both = answer_of({"--logits", one, two, "--top-k", "1"});
+  CHECK(metric_of(both, 0, "tokens") == 4);
+  CHECK(layer_of(both, 0).at("experts").at("load") == Json({0.25, 0.25, 0.5}));
+  CHECK(tells(both, "entry 0 need not be layer 0"));
+  check_refused({"--logits", one, one, "--top-k", "1"}, "needs --ranks first");
+  CHECK(metric_of(answer_of({"--logits", one, one, "--top-k", "1", "--ranks", "first"}), 0, "tokens") == 2);
+  const std::vector<std::string> words = {
+      "--logits", one, "--top-k", "1", "--tokens", one + ":input_ids", "--previous-logits"};
+  std::vector<std::string> same = words, other = words;
+  same.push_back(two);
+  other.push_back(batch("c.safetensors", {{2, 1}, {2, 0}}, 7));
+  const Json change = answer_of(same);
+  CHECK(metric_of(change, 0, "routing_fluctuation") == 1);
+  CHECK(metric_of(change, 1, "routing_fluctuation") == 0);
+  CHECK(change.at("metrics").at("any_layer_mismatch") == 1);
+  check_refused(other, "holds other tokens than --tokens");
+}
+
+TEST_CASE("analyze: ties bound the loads; one expert is said to be one; a pickle is not loaded") {
+  const Dumps dumps;
+  const Json tied =
+      answer_of({"--logits", dumps.reals("T", {3, 3}, {1, 1, 0, 2, 1, 0, 0, 0, 0}), "--top-k", "1"});
+  CHECK(metric_of(tied, 0, "tied_rows") == 2);
+  CHECK(layer_of(tied, 0).at("experts").at("least_tokens") == Json({1.0, 0.0, 0.0}));
+  CHECK(layer_of(tied, 0).at("experts").at("most_tokens") == Json({3.0, 2.0, 1.0}));
+  CHECK(tells(tied, "1 of 3 rows are uniform"));
+  const Answer one = analyze({"--logits", dumps.reals("one", {3, 1}, {1, 2, 3})});
+  CHECK(one.status == 0);
+  CHECK(contains(one.out, "one expert"));
+  CHECK_FALSE(contains(one.out, "nan"));
+  check_refused({"--logits", dumps.write("a.pt", std::string("\x80\x02}q", 4))}, "never loaded");
+}
+
+TEST_CASE("analyze: --out writes tables of layers, experts and matrices") {
+  const Dumps dumps;
+  std::vector<double> values = logits_of({{0, 1}, {1, 2}, {2, 0}, {2, 1}}, 3);
+  const std::vector<double> second = logits_of({{0, 2}, {0, 1}, {1, 0}, {2, 1}}, 3);
+  values.insert(values.end(), second.begin(), second.end());
+  const Json answer =
+      answer_of({"--logits", dumps.reals("L", {2, 4, 3}, values), "--axes", "LTE", "--top-k", "2", "--labels",
+                 dumps.write("C.npy", npy_bytes({4}, std::vector<std::int64_t>{0, 1, 1, 0})), "--out",
+                 dumps.path("out")});
+  std::set<std::string> names;
+  for (const Json& file : answer.at("files"))
+    names.insert(std::filesystem::path(file.get<std::string>()).filename());
+  for (const char* const name :
+       {"layers.csv", "experts.csv", "domain.csv", "co_activation.csv", "layer_nmi.csv", "analysis.json"})
+    CHECK_MESSAGE(names.contains(name), name);
+  std::ifstream layers(dumps.path("out/layers.csv"));
+  std::string head, line, last;
+  std::getline(layers, head);
+  CHECK(head.starts_with("layer,tokens,tokens_low"));
+  int lines = 0;
+  while (std::getline(layers, line)) {
+    last = line;
+    ++lines;
+  }
+  CHECK(lines == 3);
+  CHECK(last.starts_with("mean,4"));
+}
+
+}  // namespace moelab::analyze_dumps_test

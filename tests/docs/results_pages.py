@@ -1,0 +1,198 @@
+"""Tests the pages of results (docs/site/results.py) on a small ledger with hostile texts."""
+
+import json
+import re
+import sys
+import tempfile
+import unittest
+from html.parser import HTMLParser
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+
+import results  # noqa: E402
+import typed_numbers  # noqa: E402
+
+HOSTILE = "</td><script>alert(1)</script> ``` | ]( $$ ** {x} # & \"q\" 'a' \n```\n\n\x00 \ud800 <!-- ⟨é⟩"
+POINT = {"at": {"data.dim": 3}, "left": 0.41, "left_interval": [0.38, 0.44], "right": 0.5, "right_interval": None,
+         "estimate": -0.19845, "interval": [-0.28768, -0.10536], "level": 0.95, "scale": "log ratio", "verdict": "reproduced",
+         "note": ""}
+
+
+def claim(name, verdict="reproduced", points=(POINT,), **fields):
+    return {"id": name, "verdict": verdict, "origin": "paper", "reading": "main", "regime": None, "source": "Fig. 1",
+            "reported": None, "text": name, "statement": name, "p": 0.001, "seeds_to_decide": None, "points": list(points),
+            "compares": []} | fields
+
+
+def run(name, claims, **fields):
+    return {"version": 2, "run": name, "title": f"Run {name}", "source": "Doe 2020, Fig. 1", "notes": [], "states": {"done": 4},
+            "command": "moelab run x.json", "seconds": 12.5, "training_share": 0.5, "measuring_share": None,
+            "builds": [{"name": "0.2.0", "cells": 4}], "figure": None, "claims": claims, "cells": []} | fields
+
+
+def ledger_of(runs, with_lists=True, checks=None):
+    """A ledger on disk, read again."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "runs").mkdir()
+        lines, families = [], []
+        for each in runs:
+            stem = re.sub(r"[^\w-]", "-", each["run"], flags=re.A)
+            (folder / "runs" / f"{stem}.json").write_text(json.dumps(each))
+            for one in each["claims"]:
+                point = one["points"][-1] if one["points"] else {}
+                lines.append({"run": each["run"], "p_holm": 0.02, "p_bh": 0.01} | {k: one[k] for k in ("id", "origin", "reading", "verdict", "p")}
+                             | {k: point.get(k) for k in ("at", "scale", "estimate", "interval", "level")})
+                families.append({"work": "Doe 2020", "origin": one["origin"], "words": one["text"], "reading": "main",
+                                 "verdict": one["verdict"], "claims": [f"{each['run']}.{one['id']}"]})
+        if with_lists:
+            (folder / "claims.json").write_text(json.dumps(lines))
+            (folder / "families.json").write_text(json.dumps(families))
+        if checks is not None:
+            (folder / "checks.json").write_text(json.dumps(checks))
+        return results.Ledger(folder)
+
+
+class Shown(HTMLParser):
+    """The texts, tags and anchors of the HTML parts of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.anchors, self.links, self.texts = [], [], [], []
+        for part in re.findall(r"^```\{raw\} html\n(.*?)^```$", page, flags=re.M | re.S):
+            self.feed(part)
+        self.text = " ".join(" ".join(self.texts).split())
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.tags.append(tag)
+        self.anchors += [values["id"]] if "id" in values else []
+        self.links += [values["href"]] if "href" in values else []
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+class Pages(unittest.TestCase):
+    def page(self, *claims, **fields):
+        return results.run_page(ledger_of([run("demo", list(claims), **fields)]), "demo")
+
+    def test_hostile_texts_stay_texts(self):
+        hostile = run("demo", [claim(HOSTILE, text=HOSTILE, statement=HOSTILE + "2", regime=HOSTILE, source=HOSTILE, reported=HOSTILE,
+                                     points=[POINT | {"at": HOSTILE, "note": HOSTILE, "left": HOSTILE}])],
+                      title=HOSTILE, notes=[HOSTILE], command=HOSTILE, builds=[{"name": HOSTILE, "cells": 1}], states={HOSTILE: 1})
+        checks = [{"id": "a." + HOSTILE, "statement": HOSTILE, "source": HOSTILE, "verdict": "holds", "expected": True,
+                   "measured": HOSTILE, "predicted": 1, "error_bound": None}]
+        ledger = ledger_of([hostile], checks={"checks": checks})
+        for file, (page, text) in results.pages(ledger, "# Results\n\nFiles.\n").items():
+            shown = Shown(text)
+            self.assertNotIn("script", shown.tags, page)
+            self.assertNotIn("<script", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S).replace("\\<script", ""), page)
+            self.assertEqual(text.count("\n```"), 2 * text.count("```{raw} html"), page)
+            self.assertNotIn("\0", text)
+            text.encode()
+            if file.endswith("demo.json"):
+                self.assertGreaterEqual(shown.text.count("</td><script>alert(1)</script> ``` | ]( $$"), 9)
+                title = re.search(r"^# (.*)$", text, flags=re.M).group(1)
+                self.assertEqual(re.sub(r"\\(.)", r"\1", title), results.one_line(HOSTILE))
+                self.assertIsNone(re.search(r"(?<!\\)[<`$*\[\]|]", title))
+
+    def test_different_claims_have_different_anchors(self):
+        names = ["a b", "a-b", "a.b", "a<b", "a@b", "A b"]
+        self.assertEqual(len({results.anchor(name) for name in names}), len(names))
+        shown = Shown(self.page(*map(claim, names)))
+        self.assertEqual(len(set(shown.anchors)), len(shown.anchors))
+        for link in shown.links:
+            self.assertIn(link.removeprefix("#"), shown.anchors)
+
+    def test_logarithms_are_shown_as_ratios(self):
+        self.assertIn("ratio 0.820 [0.750, 0.900]", Shown(self.page(claim("a"))).text)
+        self.assertIn("difference −0.198 [−0.288, −0.105]", Shown(self.page(claim("a", points=[POINT | {"scale": "difference"}]))).text)
+
+    def test_other_levels_are_named(self):
+        self.assertNotIn("% interval", Shown(self.page(claim("a"))).text)
+        self.assertIn("(99.75 % interval)", Shown(self.page(claim("a", points=[POINT | {"level": 0.9975}]))).text)
+
+    def test_points_outside_the_regime_are_said_and_do_not_decide(self):
+        outside = POINT | {"verdict": "outside", "estimate": 2.0, "interval": [1.9, 2.1], "at": {"data.dim": 9}}
+        text = Shown(self.page(claim("a", points=[POINT, outside]))).text
+        self.assertIn("outside the regime", text)
+        self.assertLess(text.index("data.dim = 3"), text.index("data.dim = 9"))
+        self.assertEqual(results.deciding_point(claim("a", points=[POINT, outside])), 0)
+        refuted = POINT | {"verdict": "refuted"}
+        self.assertEqual(results.deciding_point(claim("a", "refuted", points=[POINT, refuted, refuted])), 1)
+
+    def test_older_points_have_texts_and_no_p(self):
+        old = {"at": "data.dim = 3 against 2", "left": "median 190", "left_interval": None, "right": "-", "right_interval": None,
+               "estimate": None, "interval": None, "level": 0.95, "scale": None, "verdict": "inconclusive", "note": "sign test"}
+        text = Shown(self.page(claim("a", "inconclusive", points=[old], p=None))).text
+        for part in ("data.dim = 3 against 2", "median 190 against -", "sign test", "–"):
+            self.assertIn(part, text)
+
+    def test_odd_numbers(self):
+        for odd in ({"interval": [None, None]}, {"interval": [None, 0.1]}, {"interval": [0.0, 0.0]}, {"estimate": 1e6}, {"estimate": float("nan")},
+                    {"left": 4e11, "left_interval": [-6e11, 1.5e12]}, {"estimate": -40.0, "interval": [-90.0, 3.0]}, {"left_at": {"a": 1}, "right_at": {"a": 2}},
+                    {"left_step": 100, "right_step": 0}, {"pairs": 4, "test": "sign", "lost": {"left": 1, "right": 0}}):
+            self.page(claim("a", points=[POINT | odd]))
+        self.page(claim("a", points=[]), seconds=None, figure=None, builds=[], states={})
+        self.assertEqual(results.estimate_text(POINT | {"interval": [None, -0.10536]}), "0.820 [−∞, 0.900]")
+        self.assertTrue(results.estimate_text(POINT | {"estimate": -40.0, "interval": [-90.0, 3.0]}).startswith("4.248e−18"))
+
+    def test_home_counts_families_and_claims(self):
+        home = results.home_page(ledger_of([run("x", [claim("a"), claim("b", "refuted", origin="ours")]), run("y", [claim("a")])]), "# R\n\nF.\n\n## More\n")
+        shown = Shown(home)
+        self.assertIn("3 claims in 3 families", home)
+        self.assertIn("Doe 2020 paper 2 ( 2 )", shown.text)
+        self.assertIn("index.html?paper=Doe%202020&whose=ours&verdict=refuted#claims", shown.links)
+        self.assertIn("runs/y.html#claim-a", shown.links)
+        self.assertLess(home.index("## Claims"), home.index("## More"))
+
+    def test_missing_lists_are_reported(self):
+        self.assertEqual(ledger_of([run("x", [claim("a")])]).missing, [])
+        self.assertIn("moelab report --ledger", ledger_of([run("x", [claim("a")])], with_lists=False).missing[0])
+
+
+class Numbers(unittest.TestCase):
+    ledger = ledger_of([run("x", [claim("a", points=[POINT, POINT | {"left": 0.7, "left_interval": [0.6, 0.8]}]), claim("at_0.1_low")])])
+
+    def filled(self, text):
+        wrong = []
+        return results.filled(self.ledger, text, wrong, lambda prefix, stem, claim, target, now: f"<{stem}#{target}={now}>"), wrong
+
+    def test_a_present_number_is_kept(self):
+        self.assertEqual(self.filled("so [.820 [.750, .900]](../results/runs/x.json#a.estimate)."), ("so <x#a.estimate=.820 [.750, .900]>.", []))
+        self.assertEqual(self.filled("[.410 ± .030](runs/x.json#a.1.left)"), ("<x#a.1.left=.410 ± .030>", []))
+        self.assertEqual(self.filled("[reproduced](runs/x.json#a.verdict)")[1], [])
+        self.assertEqual(self.filled("[.820](runs/x.json#at_0.1_low.value)"), ("<x#at_0.1_low.value=.820>", []))
+
+    def test_an_older_number_is_replaced_and_reported(self):
+        text, wrong = self.filled("[.5](runs/x.json#a.value)")
+        self.assertEqual(text, "<x#a.value=.820>")
+        self.assertIn("is .820, the page has .5", wrong[0])
+
+    def test_unknown_names_are_reported(self):
+        for target, said in (("y.json#a.value", "no run y"), ("x.json#b.value", "no claim b"), ("x.json#a.size", "no field size"),
+                             ("x.json#a.3.value", "not a point 3"), ("x.json#a.0.value", "not a point 0")):
+            self.assertIn(said, self.filled(f"[1](runs/{target})")[1][0])
+
+    def test_other_links_stay(self):
+        text = "[run](../results/runs/x.json) and [x](https://a.b/c#d.e)"
+        self.assertEqual(self.filled(text), (text, []))
+
+    def test_summary_counts_statements(self):
+        ledger = ledger_of([run("x", [claim("a"), claim("b", "refuted"), claim("c", "inconclusive", origin="ours")])])
+        text = results.paper_summary(ledger, ["x"], "papers")
+        self.assertIn("Of 2 statements of the paper, 1 hold, 1 fail and 0 are open.", text)
+        self.assertIn("../results/index.html?paper=Doe%202020#claims", text)
+
+    def test_typed_numbers_are_found(self):
+        text = "| .5 [.4, .6] | −.25 ± .19 | [.7 ± .1](runs/x.json#a.left) | `1 ± 2` | x[3] |"
+        self.assertEqual(typed_numbers.typed(text), [".5 [.4, .6]", "−.25 ± .19"])
+        self.assertEqual(len(list(typed_numbers.too_many("docs/papers/new.md", text))), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
