@@ -583,9 +583,10 @@ ClaimResult evaluate_claim(const Claim& claim, const RowIndex& rows, const Metri
   if (const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement)) {
     result.is_rate = true;
     result.statement = rate_claim_text(*rate);
-    ResultTable table = covered_rows(rows.table(), regime);
-    if (fixed_seeds) table = first_seeds(std::move(table), *fixed_seeds);
-    result.points = {evaluate_rate_claim(*rate, claim.smallest_effect, table, path)};
+    std::optional<ResultTable> part;  // copied only where rows are left out, because traces are long
+    if (claim.regime && claim.regime->is_given()) part = covered_rows(rows.table(), regime);
+    if (fixed_seeds) part = first_seeds(part ? std::move(*part) : rows.table(), *fixed_seeds);
+    result.points = {evaluate_rate_claim(*rate, claim.smallest_effect, part ? *part : rows.table(), path)};
     if (fixed_seeds)
       add_note(result.points.front(), fmt::format("no sequence for rates: judged at {} seeds", *fixed_seeds));
   } else {

@@ -132,7 +132,6 @@ ReportedClaim reported_claim(const Claim& claim, const ClaimResult& result, cons
   reported.reported = reported_text(reported_json(result));
   reported.origin = to_string(result.origin);
   reported.statement = statement_text(result);
-  reported.p_value = result.p_value;
   reported.seeds_to_decide = result.seeds_to_decide;
   reported.terms = terms_of(claim);
   for (const ClaimPoint& point : result.points) {
@@ -195,6 +194,28 @@ Json cells_json(const ResultTable& table) {
   return groups;
 }
 
+/// Adds the plan's figures and the files of those that can be drawn.
+void add_plan_figures(const RunResults& results, const FigureSource& source,
+                      const std::filesystem::path& directory, ReportedRun& run) {
+  for (const FigureOptions& figure : results.head.figures) {
+    DrawnFigure drawn = drawn_figure(figure, source);
+    const std::string id = common_of(figure).id;
+    if (!drawn.drawing) {
+      // An existing file with this name is from an earlier run, so it is not shown.
+      ReportedFigure& missing = run.figures.emplace_back();
+      missing.drawing.id = id;
+      missing.drawing.title = common_of(figure).title.value_or(id);
+      missing.failure = "Not drawn: " + drawn.failure;
+      continue;
+    }
+    run.drawn.push_back(directory / results.outputs / "figures" / (id + ".svg"));
+    const std::filesystem::path& file = run.drawn.back();
+    ReportedFigure reported{std::move(*drawn.drawing), ""};
+    if (reported.drawing.html.empty() && std::filesystem::exists(file)) reported.svg = read_bytes(file);
+    run.figures.push_back(std::move(reported));
+  }
+}
+
 ReportedRun reported_run(const RunAddress& address) {
   const std::filesystem::path& directory = address.directory();
   const RunResults results = load_results(address);
@@ -216,10 +237,6 @@ ReportedRun reported_run(const RunAddress& address) {
   for (std::size_t i = 0; i < claims.size(); ++i)
     run.claims.push_back(reported_claim(claims[i], judged[i], results.table));
   run.seconds = results.seconds;
-  if (results.told_seconds > 0) {
-    run.training_share = results.spent.training / results.told_seconds;
-    run.measuring_share = results.spent.measuring / results.told_seconds;
-  }
   add_figures(results, directory, run);
   run.unfinished = unfinished_cells(results.table);
   run.cells_csv = export_csv(results, false, metric_names());
@@ -316,31 +333,15 @@ LedgerRun ledger_run(const RunAddress& address) {
                {"figure", nullptr},
                {"claims", std::move(judged)},
                {"cells", cells_json(results.table)}};
-  for (const FigureOptions& figure : plan.figures)
-    run.figures.push_back(address.directory() / results.outputs / "figures" /
-                          (common_of(figure).id + ".svg"));
+  ReportedRun shown;
+  add_plan_figures(results, figure_source(results, address.directory()), address.directory(), shown);
+  run.figures = std::move(shown.drawn);
   return run;
 }
 
 void add_figures(const RunResults& results, const std::filesystem::path& directory, ReportedRun& run) {
   const FigureSource source = figure_source(results, directory);
-  for (const FigureOptions& figure : results.head.figures) {
-    DrawnFigure drawn = drawn_figure(figure, source);
-    const std::string id = common_of(figure).id;
-    if (!drawn.drawing) {
-      // An existing file with this name is from an earlier run, so it is not shown.
-      ReportedFigure& missing = run.figures.emplace_back();
-      missing.drawing.id = id;
-      missing.drawing.title = common_of(figure).title.value_or(id);
-      missing.failure = "Not drawn: " + drawn.failure;
-      continue;
-    }
-    run.drawn.push_back(directory / results.outputs / "figures" / (id + ".svg"));
-    const std::filesystem::path& file = run.drawn.back();
-    ReportedFigure reported{std::move(*drawn.drawing), ""};
-    if (reported.drawing.html.empty() && std::filesystem::exists(file)) reported.svg = read_bytes(file);
-    run.figures.push_back(std::move(reported));
-  }
+  add_plan_figures(results, source, directory, run);
   // The plan's claims come first, and only they have figures. Claims of imported arms follow.
   std::vector<Drawing> of_claims = claim_drawings(source);
   for (std::size_t i = 0; i < of_claims.size(); ++i)

@@ -37,7 +37,6 @@ struct ReportedClaim {
   std::vector<ReportedCell> cells;
   std::string origin;     ///< "paper" or "ours"
   std::string statement;  ///< what was judged, where `text` does not say it: "a loss < b loss (ends)"
-  std::optional<double> p_value;
   std::optional<int> seeds_to_decide;
   Table terms;  ///< what is compared: arms, metrics, factors; tolerance and the smallest effect
   std::optional<ReportedFigure> figure;
@@ -51,12 +50,10 @@ struct ReportedRun {
   std::string builds_note;            ///< names several programs, whose numbers may differ; empty for one
   std::string command;                ///< that made the newest of its cells; empty where unknown
   double seconds = 0;                 ///< time of its cells, one after another, as the clock had it
-  /// Of it, where records tell; the rest is drawing problems.
-  std::optional<double> training_share = {}, measuring_share = {};
-  std::vector<std::string> notes;  ///< how hyper-parameters were chosen
-  Table summary;                   ///< the main metric, arms × sweep points
-  Table crossings = {};            ///< of a sweep that searches a crossing
-  std::vector<Table> rates = {};   ///< of figures of rates
+  std::vector<std::string> notes;     ///< how hyper-parameters were chosen
+  Table summary;                      ///< the main metric, arms × sweep points
+  Table crossings = {};               ///< of a sweep that searches a crossing
+  std::vector<Table> rates = {};      ///< of figures of rates
   std::vector<ReportedClaim> claims;
   std::vector<ReportedFigure> figures;
   std::vector<std::filesystem::path> drawn;  ///< the figures' SVG files, where `plot` wrote them

@@ -73,7 +73,6 @@ Report report_of(const std::string& text) {
                  {},
                  text,
                  text,
-                 0.01,
                  7,
                  table,
                  ReportedFigure{drawing_of(figure), ""}}};
