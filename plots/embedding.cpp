@@ -15,7 +15,9 @@
 namespace moelab {
 namespace {
 
-constexpr std::size_t kColumns = 2;
+/// Side by side; panels of wider pages are about this wide.
+constexpr std::size_t kLeastColumns = 2, kMostPlanes = 4;
+constexpr double kPlaneWidth = 105;
 constexpr double kMapMargin = 4, kMapName = 11;
 /// Left of the panels and below them, if there are labels.
 constexpr double kLabelRoom = kLabelLine + 3;
@@ -38,18 +40,15 @@ std::vector<SeriesStyle> embedding_entries(const Embedding& embedding) {
                                          [](const EmbeddingPoint& arrow) { return arrow.colour >= 0; });
   }
   std::vector<SeriesStyle> entries;
-  for (const auto& [colour, label] : labels)
+  std::vector<std::pair<int, int>> in_order;  // label and colour
+  for (const auto& [colour, label] : labels) in_order.emplace_back(label, colour);
+  std::sort(in_order.begin(), in_order.end());
+  for (const auto& [label, colour] : in_order)
     entries.push_back({fmt::format("{} {}", embedding.label, label), area_colour(colour), "", 7});
   if (any_grey) entries.push_back({"another " + embedding.label, area_colour(-1), "", 7});
   if (any_mean) entries.push_back({embedding.mean_name, "000000", "", kCross});
   if (any_arrow) entries.push_back({embedding.arrow_name, "000000", "1", 0});
   return entries;
-}
-
-/// The panel's name, shortened so that its note has room.
-std::string panel_heading(const EmbeddingPanel& panel, double width) {
-  const std::string note = panel.note.empty() ? "" : " " + panel.note;
-  return fitted_line(panel.name, kFontSize, width - text_width(note, kFontSize)) + note;
 }
 
 }  // namespace
@@ -102,36 +101,64 @@ std::string embedding_csv(const Embedding& embedding) {
 
 EmbeddingLayout::EmbeddingLayout(const Embedding& embedding, Texts texts) {
   const bool is_whole = texts == Texts::all;
-  const Heading heading(is_whole ? embedding.title : "", is_whole ? embedding.caption : "");
-  const Legend legend(is_whole ? embedding_entries(embedding) : std::vector<SeriesStyle>(), kWidth);
+  set_page(is_whole ? embedding.style : FigureStyle(), kWidth);
+  arrange(embedding, texts, 0);
+  const std::optional<double> wanted = is_whole ? height_of(embedding.style) : std::nullopt;
+  if (!wanted || panels.empty()) return;
+  double rows = 1;
+  for (const PanelPlace& panel : panels)
+    rows += panel.left == panels.front().left && &panel != &panels.front() ? 1 : 0;
+  arrange(embedding, texts, std::max((*wanted - height) / rows, 20 - panels.front().height));
+}
+
+void EmbeddingLayout::arrange(const Embedding& embedding, Texts texts, double extra) {
+  panels.clear();
+  const bool is_whole = texts == Texts::all;
   const double label_room = embedding.x_label.empty() ? 0 : kLabelRoom;
   const double left_margin = kMapMargin + label_room;
-  const double columns = is_whole ? kColumns : 1;
-  const double size = (kWidth - left_margin - columns * kMapMargin) / columns;
+  const std::size_t across =
+      is_whole ? std::clamp(static_cast<std::size_t>(width / kPlaneWidth), kLeastColumns, kMostPlanes) : 1;
+  const auto columns = static_cast<double>(across);
+  const double size = (width - left_margin - columns * kMapMargin) / columns, high = size + extra;
   // A lone panel stands in the middle of the page, together with its labels.
   const bool is_lone = is_whole && embedding.panels.size() == 1;
-  const double first_left = is_lone ? (kWidth - size) / 2 : left_margin;
+  const double first_left = is_lone ? (width - size) / 2 : left_margin;
+  std::vector<std::string> panel_headings;
+  for (const EmbeddingPanel& panel : embedding.panels)
+    panel_headings.push_back(panel.name + (panel.note.empty() ? "" : " " + panel.note));
+  const FittedNames names = fitted_names(panel_headings, kFontSize, size, 3, "P");
+  std::size_t name_lines = 1;
+  for (const std::vector<std::string>& lines : names.lines) name_lines = std::max(name_lines, lines.size());
+  const double name_height = kMapName + kLabelLine * static_cast<double>(name_lines - 1);
+  const std::size_t lines = (embedding.panels.size() + across - 1) / across;
+  const double step = high + name_height + kMapMargin, all = step * static_cast<double>(lines) - kMapMargin;
+  const FittedNames x_label = fitted_names({embedding.x_label}, kFontSize, width - left_margin, 1, "X"),
+                    y_label = fitted_names({embedding.y_label}, kFontSize, all, 1, "Y");
+  const Legend legend(is_whole ? embedding_entries(embedding) : std::vector<SeriesStyle>(), width);
+  caption = embedding.caption + names.key + x_label.key + y_label.key + legend.key();
+  const Heading heading = is_whole ? Heading(embedding.style, embedding.title, caption, width) : Heading();
   const double legend_bottom = (is_whole ? heading.caption_height() : 0) + kMapMargin;
-  const double bottom = legend_bottom + legend.height() + kMapMargin + label_room,
-               step = size + kMapName + kMapMargin;
-  const std::size_t lines = (embedding.panels.size() + kColumns - 1) / kColumns;
+  const double bottom = legend_bottom + legend.height() + kMapMargin + label_room;
   height = bottom + step * static_cast<double>(lines) + heading.title_height();
   std::tie(x.low, x.high) = embedding_range(embedding, &EmbeddingPoint::x);
   std::tie(y.low, y.high) = embedding_range(embedding, &EmbeddingPoint::y);
   for (std::size_t p = 0; p < embedding.panels.size(); ++p) {
-    PanelPlace panel{first_left + static_cast<double>(p % kColumns) * (size + kMapMargin),
-                     bottom + step * static_cast<double>(lines - 1 - p / kColumns), size, size};
-    panel.marks.push_back({TextRole::panel, panel_heading(embedding.panels[p], size), panel.left,
-                           panel.bottom + size + 0.5 * kMapName, false});
+    PanelPlace panel{first_left + static_cast<double>(p % across) * (size + kMapMargin),
+                     bottom + static_cast<double>(lines - 1 - p / across) * step, size, high};
+    const std::vector<std::string>& name = names.lines[p];
+    for (std::size_t line = 0; line < name.size(); ++line)
+      panel.marks.push_back(
+          {TextRole::panel, name[line], panel.left,
+           panel.bottom + high + 0.5 * kMapName + kLabelLine * static_cast<double>(name.size() - 1 - line),
+           false, 0, names.size});
     if (p == 0) {
-      const double all = step * static_cast<double>(lines) - kMapMargin;
       heading.place(panel.marks, width, height);
       legend.place(panel.marks, legend_bottom);
-      place_centred(panel.marks, TextRole::x_label,
-                    {fitted_line(embedding.x_label, kFontSize, kWidth - left_margin)},
-                    is_lone ? kWidth / 2 : (left_margin + kWidth) / 2, bottom - kLabelRoom / 2);
-      place_centred(panel.marks, TextRole::y_label, {fitted_line(embedding.y_label, kFontSize, all)},
-                    first_left - label_room + kLabelLine / 2, bottom + all / 2, true);
+      place_centred(panel.marks, TextRole::x_label, x_label.lines.front(),
+                    is_lone ? width / 2 : (left_margin + width) / 2, bottom - kLabelRoom / 2, false,
+                    x_label.size);
+      place_centred(panel.marks, TextRole::y_label, y_label.lines.front(),
+                    first_left - label_room + kLabelLine / 2, bottom + all / 2, true, y_label.size);
     }
     panels.push_back(std::move(panel));
   }
@@ -196,10 +223,11 @@ nlohmann::ordered_json data_json(const Embedding& embedding) {
     points.push_back(area_colour(colour));
     areas.push_back(pale_area_colour(colour));
   }
+  const EmbeddingLayout layout(embedding);
   return {{"kind", "embedding"},
           {"id", embedding.id},
           {"title", embedding.title},
-          {"caption", embedding.caption},
+          {"caption", layout.caption},
           {"label", embedding.label},
           {"mean_name", embedding.mean_name},
           {"arrow_name", embedding.arrow_name},
@@ -209,7 +237,7 @@ nlohmann::ordered_json data_json(const Embedding& embedding) {
           {"y_range", pair_json(embedding_range(embedding, &EmbeddingPoint::y))},
           {"panels", std::move(panels)},
           {"colours", {{"points", std::move(points)}, {"areas", std::move(areas)}}},
-          {"layout", layout_json(EmbeddingLayout(embedding))}};
+          {"layout", layout_json(layout)}};
 }
 
 nlohmann::ordered_json page_json(const Embedding& embedding) {

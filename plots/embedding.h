@@ -51,8 +51,9 @@ struct Embedding {
   std::string label;                   ///< column of the labels in the CSV
   std::string mean_name, arrow_name;   ///< in the legend
   std::string x_label, y_label;        ///< of the axes
-  std::vector<EmbeddingPanel> panels;  ///< two side by side, with common axes without ticks
+  std::vector<EmbeddingPanel> panels;  ///< two to four side by side, with common axes without ticks
   std::vector<int> colours = {};       ///< by label, for panels with frames
+  FigureStyle style = {};
 };
 
 /// Columns panel,part,x,y,<label>,colour,x_high,y_high, with part point, region (x and y are its lower ends),
@@ -72,6 +73,10 @@ struct EmbeddingLayout : PageLayout {
   enum class Texts { all, axes };
 
   explicit EmbeddingLayout(const Embedding& embedding, Texts texts = Texts::all);
+
+ private:
+  /// `extra`: what panels are higher than wide.
+  void arrange(const Embedding& embedding, Texts texts, double extra);
 };
 
 /// The figure as data: {"kind": "embedding", "id", "title", "caption", "label", "mean_name", "arrow_name",

@@ -45,7 +45,15 @@ struct Figure {
   std::vector<std::string> x_categories;  ///< if not empty, x is an index into these names
   std::vector<FigurePanel> panels;
   std::optional<std::pair<double, double>> x_range, y_range;  ///< of the axes; absent: fitted to the data
+  /// What y can be: [0, 1] of a share. An interval may reach farther, the axis does not.
+  std::optional<std::pair<double, double>> y_bounds = {};
+  FigureStyle style = {};
 };
+
+/// The ends of the y axis where bands or a few means reach so far that the other lines would be flat: then
+/// the axis shows the others. Adds to the caption what leaves the axis. Does nothing to a figure with a y
+/// range.
+void leave_out_outliers(Figure& figure);
 
 /// Thin lines of single seeds are legible below this count.
 inline constexpr std::size_t kSeedLinesBelow = 10;
@@ -62,19 +70,25 @@ std::size_t marker_step(const FigureSeries& series);
 /// where a point is censored, and by `x_label` for categories.
 std::string figure_csv(const Figure& figure);
 
-/// One panel is 3.3 inches wide; several share a page of 6.9 inches. A logarithmic axis leaves a gap for
-/// values ≤ 0, and a band that reaches them ends at the frame.
+/// Without a style, one panel is 3.3 inches wide, and several share a page of 6.9 inches. A logarithmic axis
+/// leaves a gap for values ≤ 0, and a band that reaches them ends at the frame.
 struct FigureLayout : PageLayout {
   /// Which texts the page has besides the panels: the report's page sets title, caption and legend itself.
   enum class Texts { all, axes };
 
   std::size_t columns = 1, rows = 1;
-  std::vector<SeriesStyle> looks;                     ///< by name, in the order of first appearance
+  std::vector<SeriesStyle> looks;                     ///< by name, in the order that all panels agree with
   std::vector<std::vector<std::string>> panel_names;  ///< in lines, if there are several panels
   double panel_width = 0, step = 0;                   ///< of a panel; from one row of panels to the next
 
-  explicit FigureLayout(const Figure& figure, Texts texts = Texts::all);
+  /// `scales`: takes the axes of another layout.
+  explicit FigureLayout(const Figure& figure, Texts texts = Texts::all, const PageLayout* scales = nullptr);
   const SeriesStyle& look_of(const std::string& name) const;
+
+ private:
+  const PageLayout* scales_ = nullptr;
+  /// Places everything with panels of this height. False if the legend has no room at its place.
+  bool arrange(const Figure& figure, Texts texts, LegendPlace legend_place, double panel_height);
 };
 
 /// The figure as data: {"kind": "lines", "id", "title", "caption", "x_label", "y_label", "x_log", "y_log",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,8 +16,8 @@ namespace {
 
 /// Narrower cells have no number.
 constexpr double kNumberRoom = 18;
-/// Cells above this share of the scale are too bright for white numbers.
-constexpr double kBright = 0.6;
+/// Lower cells have no interval below their number.
+constexpr double kTwoTexts = 14;
 
 /// Compact maps: the gap between panels, and the greatest height of their square cells together.
 constexpr double kCompactGap = 6, kMostCompactHeight = 180;
@@ -175,22 +176,79 @@ std::string heat_map_csv(const HeatMap& map) {
   return text;
 }
 
+namespace {
+
+/// The colour at a share of the scale of equidistant colours, six hexadecimal digits.
+std::string scale_colour(const std::vector<const char*>& palette, double share) {
+  const double at = std::clamp(share, 0.0, 1.0) * static_cast<double>(palette.size() - 1);
+  const std::size_t first = std::min(static_cast<std::size_t>(at), palette.size() - 2);
+  const unsigned long low = std::stoul(palette[first] + 1, nullptr, 16),
+                      high = std::stoul(palette[first + 1] + 1, nullptr, 16);
+  std::string colour;
+  for (const int shift : {16, 8, 0}) {
+    const auto from = static_cast<double>((low >> shift) & 0xFF),
+               to = static_cast<double>((high >> shift) & 0xFF);
+    colour += fmt::format("{:02X}", std::lround(from + (at - static_cast<double>(first)) * (to - from)));
+  }
+  return colour;
+}
+
+/// The ends of the part of the scale on which black is easier to read than white, as shares.
+std::pair<double, double> bright_part(const std::vector<const char*>& palette) {
+  constexpr int kSteps = 200;
+  std::pair<double, double> ends(1, 0);
+  for (int i = 0; i <= kSteps; ++i) {
+    const double share = static_cast<double>(i) / kSteps;
+    const std::string colour = scale_colour(palette, share);
+    if (contrast(colour, "000000") < contrast(colour, "FFFFFF")) continue;
+    ends = {std::min(ends.first, share), std::max(ends.second, share)};
+  }
+  return ends;
+}
+
+}  // namespace
+
 HeatMapLayout::HeatMapLayout(const HeatMap& map, Texts texts) {
   const bool is_whole = texts == Texts::all;
-  const Heading heading(is_whole ? map.title : "", is_whole ? map.caption : "");
-  const double caption_height = is_whole ? heading.caption_height() : 0;
+  set_page(is_whole ? map.style : FigureStyle(), kWidth);
+  arrange(map, texts, 0);
+  double extra = 0;
+  if (const std::optional<double> wanted = is_whole ? height_of(map.style) : std::nullopt)
+    // Cells of another height may change the lines of labels, and with them the room that is left.
+    for (int round = 0; round < 3; ++round) {
+      extra += *wanted - height;
+      arrange(map, texts, extra);
+    }
+  write_cells(map, !map.compact || !is_whole);
+}
+
+void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
+  panels.clear();
+  has_scale.clear();
+  const bool is_whole = texts == Texts::all;
   const double count = static_cast<double>(std::max<std::size_t>(map.panels.size(), 1));
-  const double named = kHeatMapName + kBetweenPanels;
   const double down = map.compact ? 1 : count;
   const double all_rows = count * static_cast<double>(std::max<std::size_t>(map.y_names.size(), 1));
   const double labels = std::max(rotated_length(map.y_label), rotated_length(map.value_label));
+  double named = kHeatMapName + kBetweenPanels;
   row_height_ = std::clamp((labels - (count - 1) * named) / all_rows, kRowHeight, kMostRowHeight);
+  row_height_ = std::max(row_height_ + (map.compact ? 0 : extra / all_rows), kTickFontSize);
   const double all = row_height_ * all_rows + (count - 1) * named;
-  place_panels(map, map.compact ? kMostCompactHeight : std::max(all, labels));
+  place_panels(map, map.compact ? kMostCompactHeight : std::max(all, labels), extra);
   // The labels of compact cells set the width, the width sets the height, and the height limits the labels.
-  if (map.compact) place_panels(map, std::max(panel_height_ + 2 * kLabelOverhang, kLeastLabelRoom));
+  if (map.compact) place_panels(map, std::max(panel_height_ + 2 * kLabelOverhang, kLeastLabelRoom), extra);
+  std::vector<std::string> names;
+  for (const HeatMapPanel& panel : map.panels) names.push_back(panel.name);
+  panel_names_ = is_whole ? fitted_names(names, kFontSize, map.compact ? panel_width_ : width - left_ - 2,
+                                         map.compact ? 3 : 1, "P")
+                          : FittedNames();
+  std::size_t name_lines = 1;
+  for (const std::vector<std::string>& lines : panel_names_.lines)
+    name_lines = std::max(name_lines, lines.size());
+  named += kLabelLine * static_cast<double>(name_lines - 1);
   scale_ticks = ticks_of_scale(map, panel_height_);
-  const double label_length = std::max(widest(y_label_, kFontSize), widest(value_label_, kFontSize));
+  const double label_length =
+      std::max(widest(labels_.lines[0], labels_.size), widest(labels_.lines[1], labels_.size));
   double step = panel_height_ + named, labels_middle = panel_height_ / 2;
   if (map.compact) {
     step += std::max((label_length - panel_height_) / 2 - kHeatMapName, 0.0);
@@ -199,27 +257,43 @@ HeatMapLayout::HeatMapLayout(const HeatMap& map, Texts texts) {
     step += std::max(label_length - (step * down - named), 0.0) / down;
     labels_middle = (step * down - named) / 2;
   }
-  // The label of x is centred below the cells, which are not in the middle of the page.
-  const double room = kWidth - std::abs(left_ - right_) - 2 * kPageMargin;
-  const std::vector<std::string> x_label = wrapped(map.x_label, kFontSize, map.compact ? panel_width_ : room);
+  // The label of x is centred below all cells, which are not in the middle of the page.
+  const double room = width - std::abs(left_ - right_) - 2 * kPageMargin;
+  const FittedNames x_names = fitted_names({map.x_label}, kFontSize, room, 6, "X");
+  const std::vector<std::string>& x_label = x_names.lines.front();
   const double label_height = kLabelLine * static_cast<double>(x_label.size());
-  const double x_label_middle = caption_height + 2 + label_height / 2;
-  const double bottom = x_label_middle + label_height / 2 + kColumnNames;
-  height = bottom + step * down + heading.title_height();
   cell_height = panel_height_ / static_cast<double>(std::max<std::size_t>(map.y_names.size(), 1));
   x = name_axis(map.x_names, cell_width,
                 [](const std::string& name) { return text_width(name, kTickFontSize) + 3; });
-  y = name_axis(map.y_names, cell_height, [](const std::string&) { return kTickFontSize + 1; });
+  // The last name of a panel and the first one of the next share the gap.
+  while (map.compact && map.panels.size() > 1 && x.ticks.size() > 1) {
+    const auto& [place, last] = x.ticks.back();
+    const double beyond = text_width(last, kTickFontSize) / 2 - (x.high - place) * cell_width +
+                          text_width(x.ticks.front().second, kTickFontSize) / 2 - cell_width / 2;
+    if (beyond < kCompactGap - 3) break;
+    x.ticks.pop_back();
+  }
+  std::vector<std::string> rows;
+  for (const std::vector<std::string>& lines : row_names_.lines)
+    rows.push_back(lines.empty() ? "" : lines.front());
+  y = name_axis(rows, cell_height, [](const std::string&) { return kTickFontSize + 1; });
+  y.size = row_names_.size;
+  caption = map.caption + labels_.key + row_names_.key + panel_names_.key + x_names.key;
+  const Heading heading = is_whole ? Heading(map.style, map.title, caption, width) : Heading();
+  const double caption_height = is_whole ? heading.caption_height() : 0;
+  const double x_label_middle = caption_height + 2 + label_height / 2;
+  const double bottom = x_label_middle + label_height / 2 + kColumnNames;
+  height = bottom + step * down + heading.title_height();
 
   if (map.low == -map.high)
     palette.assign(kSignedPalette.begin(), kSignedPalette.end());
   else
     palette.assign(kPalette.begin(), kPalette.end());
   // Painters would widen an empty scale, with ticks of their own.
-  const double extra = map.low < map.high ? 0 : std::max(1e-12, 0.1 * std::abs(map.low));
-  low = map.low - extra;
-  high = map.high + extra;
-  scale_left = kWidth - right_ + kScaleGap;
+  const double margin = map.low < map.high ? 0 : std::max(1e-12, 0.1 * std::abs(map.low));
+  low = map.low - margin;
+  high = map.high + margin;
+  scale_left = width - right_ + kScaleGap;
 
   for (std::size_t p = 0; p < map.panels.size(); ++p) {
     const bool is_last = p + 1 == map.panels.size();
@@ -230,51 +304,60 @@ HeatMapLayout::HeatMapLayout(const HeatMap& map, Texts texts) {
                      panel_height_,
                      is_last || map.compact,
                      p == 0 || !map.compact};
-    if (is_whole)
-      panel.marks.push_back(
-          {TextRole::panel,
-           fitted_line(map.panels[p].name, kFontSize, map.compact ? panel_width_ : kWidth - panel.left),
-           panel.left, panel.bottom + panel_height_ + 0.5 * kHeatMapName, false});
+    if (is_whole) {
+      const std::vector<std::string>& lines = panel_names_.lines[p];
+      for (std::size_t line = 0; line < lines.size(); ++line)
+        panel.marks.push_back({TextRole::panel, lines[line], panel.left,
+                               panel.bottom + panel_height_ + 0.5 * kHeatMapName +
+                                   kLabelLine * static_cast<double>(lines.size() - 1 - line),
+                               false, 0, panel_names_.size});
+    }
+    const std::vector<std::string>&y_label = labels_.lines[0], &value_label = labels_.lines[1];
     if (p == 0)
-      place_centred(panel.marks, TextRole::y_label, y_label_,
-                    3 + kLabelLine * static_cast<double>(y_label_.size()) / 2, bottom + labels_middle, true);
-    if (panel.has_x_labels)
-      place_centred(panel.marks, TextRole::x_label, x_label, panel.left + panel_width_ / 2, x_label_middle);
+      place_centred(panel.marks, TextRole::y_label, y_label,
+                    3 + kLabelLine * static_cast<double>(y_label.size()) / 2, bottom + labels_middle, true,
+                    labels_.size);
+    if (is_last)
+      place_centred(panel.marks, TextRole::x_label, x_label, (left_ + panel.left + panel_width_) / 2,
+                    x_label_middle, false, x_names.size);
     has_scale.push_back(is_last || !map.compact);
     if (is_last) {
-      place_centred(panel.marks, TextRole::value_label, value_label_,
-                    kWidth - 2 - kLabelLine * static_cast<double>(value_label_.size()) / 2,
-                    bottom + labels_middle, true);
+      place_centred(panel.marks, TextRole::value_label, value_label,
+                    width - 2 - kLabelLine * static_cast<double>(value_label.size()) / 2,
+                    bottom + labels_middle, true, labels_.size);
       heading.place(panel.marks, width, height);
     }
     panels.push_back(std::move(panel));
   }
-  write_cells(map, !map.compact || !is_whole);
 }
 
-/// `room`: the length of the rotated labels.
-void HeatMapLayout::place_panels(const HeatMap& map, double room) {
+void HeatMapLayout::place_panels(const HeatMap& map, double room, double extra) {
+  /// Names of rows take at most this share of the page.
+  constexpr double kMostRowNames = 0.35;
   const double across = map.compact ? static_cast<double>(std::max<std::size_t>(map.panels.size(), 1)) : 1;
-  y_label_ = fitted_lines(map.y_label, kFontSize, room, 2);
-  value_label_ = fitted_lines(map.value_label, kFontSize, room, 2);
-  left_ = 3 + kLabelLine * static_cast<double>(y_label_.size()) + kRowNameGap +
-          widest(map.y_names, kTickFontSize);
+  labels_ = fitted_names({map.y_label, map.value_label}, kFontSize, room, 2, "Y");
+  row_names_ = fitted_names(map.y_names, kTickFontSize, kMostRowNames * width, 1, "R");
+  double name_width = 0;
+  for (const std::vector<std::string>& lines : row_names_.lines)
+    name_width = std::max(name_width, widest(lines, row_names_.size));
+  left_ = 3 + kLabelLine * static_cast<double>(labels_.lines[0].size()) + kRowNameGap + name_width;
   // Room for all numbers of the scale.
   double tick_width = 0;
   for (const auto& tick : ticks_of_scale(map, 1000))
     tick_width = std::max(tick_width, text_width(tick.second, kTickFontSize));
   right_ = kScaleGap + kScaleWidth + kScaleNumberGap + tick_width + 3 +
-           kLabelLine * static_cast<double>(value_label_.size());
-  panel_width_ = (kWidth - left_ - right_ - (across - 1) * kCompactGap) / across;
+           kLabelLine * static_cast<double>(labels_.lines[1].size());
+  panel_width_ = (width - left_ - right_ - (across - 1) * kCompactGap) / across;
   cell_width = panel_width_ / static_cast<double>(std::max<std::size_t>(map.x_names.size(), 1));
   panel_height_ = (map.compact ? cell_width : row_height_) * static_cast<double>(map.y_names.size());
-  if (map.compact) panel_height_ = std::min(panel_height_, kMostCompactHeight);
+  if (map.compact)
+    panel_height_ = std::max(std::min(panel_height_, kMostCompactHeight) + extra, kTickFontSize);
 }
 
 void HeatMapLayout::write_cells(const HeatMap& map, bool allows_numbers) {
   digits = needed_digits(map);
   while (digits > 2 && widest_number(map, digits) > cell_width - 2) --digits;
-  has_numbers = allows_numbers && cell_width >= kNumberRoom;
+  has_numbers = allows_numbers && cell_width >= kNumberRoom && cell_height >= kNumberSize + 1;
   if (!has_numbers) return;
   is_symmetric = all_symmetric(map);
   const auto interval_text = [&](double low_end, double high_end) {
@@ -282,18 +365,26 @@ void HeatMapLayout::write_cells(const HeatMap& map, bool allows_numbers) {
     return cell_number(low_end, digits) + "–" + cell_number(high_end, digits);
   };
   const bool has_any = !holds_for_intervals(map, [](double, double, double) { return false; });
-  has_intervals =
-      has_any && (is_symmetric || holds_for_intervals(map, [&](double, double low_end, double high_end) {
-                    return text_width(interval_text(low_end, high_end), kIntervalSize) <= cell_width - 2;
-                  }));
-  // With as many digits as a script has, so that a value at the limit is on the same side.
-  bright_from = std::strtod(fmt::format("{:.8g}", map.low + kBright * (map.high - map.low)).c_str(), nullptr);
+  has_intervals = has_any && cell_height >= kTwoTexts &&
+                  (is_symmetric || holds_for_intervals(map, [&](double, double low_end, double high_end) {
+                     return text_width(interval_text(low_end, high_end), kIntervalSize) <= cell_width - 2;
+                   }));
+  // With as many digits as a script has, so that a value at the limit is on the same side. A value beyond the
+  // scale has the colour of its end.
+  const auto [first, last] = bright_part(palette);
+  const auto at_share = [&](double share) {
+    return std::strtod(fmt::format("{:.8g}", map.low + share * (map.high - map.low)).c_str(), nullptr);
+  };
+  bright_from = first <= 0 ? std::numeric_limits<double>::lowest() : at_share(first);
+  bright_to = last >= 1 ? std::numeric_limits<double>::max() : at_share(last);
   for (const HeatMapPanel& panel : map.panels) {
     std::vector<CellText>& texts = cells.emplace_back();
     for (std::size_t i = 0; i < panel.values.size(); ++i) {
-      texts.push_back(
-          {number_text(panel, i, digits), "", panel.values[i] && *panel.values[i] >= bright_from});
-      if (has_intervals && panel.values[i] && i < panel.intervals.size() && panel.intervals[i])
+      texts.push_back({number_text(panel, i, digits), "",
+                       panel.values[i] && *panel.values[i] >= bright_from && *panel.values[i] <= bright_to});
+      // Equal seeds do not make an interval of no width.
+      if (has_intervals && panel.values[i] && i < panel.intervals.size() && panel.intervals[i] &&
+          panel.intervals[i]->first < panel.intervals[i]->second)
         texts.back().interval = interval_text(panel.intervals[i]->first, panel.intervals[i]->second);
     }
   }
@@ -314,12 +405,16 @@ MapJson map_layout_json(const HeatMapLayout& layout) {
   for (const auto& [place, label] : layout.scale_ticks) ticks.push_back(MapJson::array({place, label}));
   json["cells"] = std::move(cells);
   json["has_intervals"] = layout.has_intervals;
-  json["number_size"] = kNumberSize;
-  json["interval_size"] = kIntervalSize;
+  json["number_size"] = kNumberSize * layout.font_scale;
+  json["interval_size"] = kIntervalSize * layout.font_scale;
   json["number_rise"] = layout.has_intervals ? kNumberRise : 0;
   json["interval_rise"] = kIntervalRise;
-  json["scale"] = {{"low", layout.low},        {"high", layout.high},        {"left", layout.scale_left},
-                   {"width", kScaleWidth},     {"panels", layout.has_scale}, {"palette", layout.palette},
+  json["scale"] = {{"low", layout.low},
+                   {"high", layout.high},
+                   {"left", layout.scale_left * layout.scale},
+                   {"width", kScaleWidth * layout.scale},
+                   {"panels", layout.has_scale},
+                   {"palette", layout.palette},
                    {"ticks", std::move(ticks)}};
   return json;
 }
@@ -350,10 +445,11 @@ nlohmann::ordered_json data_json(const HeatMap& map) {
                       {"intervals", std::move(intervals)},
                       {"censored", panel.censored}});
   }
+  const HeatMapLayout layout(map);
   return {{"kind", "heat_map"},
           {"id", map.id},
           {"title", map.title},
-          {"caption", map.caption},
+          {"caption", layout.caption},
           {"x_label", map.x_label},
           {"y_label", map.y_label},
           {"value_label", map.value_label},
@@ -363,7 +459,7 @@ nlohmann::ordered_json data_json(const HeatMap& map) {
           {"low", map.low},
           {"high", map.high},
           {"panels", std::move(panels)},
-          {"layout", map_layout_json(HeatMapLayout(map))}};
+          {"layout", map_layout_json(layout)}};
 }
 
 nlohmann::ordered_json page_json(const HeatMap& map) {

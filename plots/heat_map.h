@@ -35,6 +35,7 @@ struct HeatMap {
   std::vector<HeatMapPanel> panels;           ///< below each other; side by side in a compact map
   bool compact = false;                       ///< small square cells without names and numbers
   double low = 0, high = 1;                   ///< the ends of the colour scale
+  FigureStyle style = {};
 };
 
 /// Whether the CSV has the columns low,high, and `censored`.
@@ -62,7 +63,7 @@ struct HeatMapLayout : PageLayout {
   bool has_numbers = false;                  ///< cells are wide enough for their numbers
   bool has_intervals = false;                ///< and for their intervals
   bool is_symmetric = false;                 ///< half of the interval says all of it
-  double bright_from = 0;                    ///< cells from this value on have black texts
+  double bright_from = 0, bright_to = 0;     ///< cells between these values have black texts
   std::vector<std::vector<CellText>> cells;  ///< by panel; empty without numbers
 
   std::vector<const char*> palette;  ///< equidistant colours from `low` to `high`, "#440154"
@@ -74,10 +75,13 @@ struct HeatMapLayout : PageLayout {
   explicit HeatMapLayout(const HeatMap& map, Texts texts = Texts::all);
 
  private:
-  std::vector<std::string> y_label_, value_label_;
+  FittedNames labels_, row_names_, panel_names_;
   double left_ = 0, right_ = 0, panel_width_ = 0, panel_height_ = 0, row_height_ = 0;
 
-  void place_panels(const HeatMap& map, double room);
+  /// Places everything. `extra`: what the height of all panels together has in addition.
+  void arrange(const HeatMap& map, Texts texts, double extra);
+  /// `room`: the length of the rotated labels.
+  void place_panels(const HeatMap& map, double room, double extra);
   void write_cells(const HeatMap& map, bool allows_numbers);
 };
 /// The width of a colour scale.

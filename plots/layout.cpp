@@ -7,7 +7,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
 
+#include "plots/texts.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -25,28 +27,104 @@ bool begins_letter(char byte) {
   return (byte & 0xC0) != 0x80;
 }
 
-double letter_width(char byte) {
+/// The width of the letter that begins at `at` in thousandths of the size; 0 for bytes that continue one.
+double letter_width(const std::string& text, std::size_t at) {
+  constexpr double kSmall = 530, kGreek = 840, kEm = 1000;
+  const char byte = text[at];
   if (byte >= ' ' && byte <= '~') return kAdvance[static_cast<std::size_t>(byte - ' ')];
-  return begins_letter(byte) ? 1000 : 0;
+  if (!begins_letter(byte)) return 0;
+  const std::string_view pair = std::string_view(text).substr(at, 2),
+                         three = std::string_view(text).substr(at, 3);
+  if (pair == "\u00B9" || pair == "\u00B2" || pair == "\u00B3" || three == "\u141F") return kSmall;
+  // U+2070 to U+209F, and the phonetic extensions.
+  const auto last = static_cast<unsigned char>(three.size() == 3 ? three[2] : 0);
+  if ((three.starts_with("\xE2\x81") && last >= 0xB0) || (three.starts_with("\xE2\x82") && last < 0xA0) ||
+      three.starts_with("\xE1\xB4") || three.starts_with("\xE1\xB5") || pair.starts_with("\xCA"))
+    return kSmall;
+  return pair.starts_with("\xCE") || pair.starts_with("\xCF") ? kGreek : kEm;
 }
 
-/// The first part of `word` that is not longer than `width`, at least one letter.
-std::size_t fitting_bytes(const std::string& word, double font_size, double width) {
-  std::size_t bytes = 0;
+/// The first part of `word` that is not longer than `width`: up to the last letter after which a word may
+/// break, else at least one letter. `is_broken` says whether a word is broken inside.
+std::size_t fitting_bytes(const std::string& word, double font_size, double width, bool& is_broken) {
+  std::size_t bytes = 0, soft = 0;
   double used = 0;
   while (bytes < word.size()) {
-    used += letter_width(word[bytes]) * font_size / 1000;
+    used += letter_width(word, bytes) * font_size / 1000;
     if (used > width && bytes > 0 && begins_letter(word[bytes])) break;
+    if (std::string_view("_/-.,").find(word[bytes]) != std::string_view::npos) soft = bytes + 1;
     ++bytes;
   }
-  return bytes;
+  if (bytes == word.size()) return bytes;
+  is_broken = is_broken || soft == 0;
+  return soft > 0 ? soft : bytes;
+}
+
+std::vector<std::string> lines_of(const std::string& text, double font_size, double width, bool& is_broken) {
+  const std::string all = fixed_spaces(visible_line(math_text(text)));
+  std::vector<std::string> lines;
+  std::string line;
+  // Words that belong together stay together while they fit on a line.
+  const auto add = [&](const std::string& word) {
+    if (!line.empty() && text_width(line + " " + word, font_size) <= width) {
+      line += " " + word;
+      return;
+    }
+    if (!line.empty()) lines.push_back(line);
+    line = word;
+    while (text_width(line, font_size) > width) {
+      const std::size_t bytes = fitting_bytes(line, font_size, width, is_broken);
+      if (bytes >= line.size()) break;
+      lines.push_back(line.substr(0, bytes));
+      line.erase(0, bytes);
+    }
+  };
+  for (const std::string& group : split_text(all, " ")) {
+    if (group.empty()) continue;
+    const std::string joined = with_plain_spaces(group);
+    if (text_width(joined, font_size) <= width)
+      add(joined);
+    else
+      for (const std::string& word : split_text(joined, " ")) add(word);
+  }
+  if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
+/// The names without the words that all share at their beginning and end, as long as each keeps a word.
+std::vector<std::string> without_shared_words(const std::vector<std::string>& names, std::string& left_out) {
+  std::vector<std::vector<std::string>> words;
+  for (const std::string& name : names) words.push_back(split_text(name, " "));
+  if (names.size() < 2) return names;
+  std::vector<std::string> shared;
+  for (const bool at_end : {false, true}) {
+    const auto end_of = [&](const std::vector<std::string>& own) {
+      return at_end ? own.back() : own.front();
+    };
+    while (std::all_of(words.begin(), words.end(), [&](const std::vector<std::string>& own) {
+      return own.size() > 1 && end_of(own) == end_of(words.front());
+    })) {
+      shared.push_back(end_of(words.front()));
+      for (std::vector<std::string>& own : words) own.erase(at_end ? own.end() - 1 : own.begin());
+    }
+    if (at_end) break;
+    left_out = fmt::format("{}", fmt::join(shared, " "));
+    shared.clear();
+  }
+  std::reverse(shared.begin(), shared.end());
+  if (!shared.empty()) left_out += fmt::format("{}{}", left_out.empty() ? "" : " … ", fmt::join(shared, " "));
+  std::vector<std::string> shortened;
+  for (const std::vector<std::string>& own : words)
+    shortened.push_back(fmt::format("{}", fmt::join(own, " ")));
+  return shortened;
 }
 
 }  // namespace
 
 double text_width(const std::string& text, double font_size) {
   double thousandths = 0;
-  for (const char byte : visible_line(text)) thousandths += letter_width(byte);
+  const std::string line = visible_line(text);
+  for (std::size_t at = 0; at < line.size(); ++at) thousandths += letter_width(line, at);
   return thousandths * font_size / 1000;
 }
 
@@ -57,43 +135,75 @@ double widest(const std::vector<std::string>& texts, double font_size) {
 }
 
 std::vector<std::string> wrapped(const std::string& text, double font_size, double width) {
-  std::vector<std::string> lines;
-  std::string line;
-  const std::string all = visible_line(text);
-  std::size_t start = 0;
-  while (start < all.size()) {
-    const std::size_t end = std::min(all.find(' ', start), all.size());
-    std::string word = all.substr(start, end - start);
-    start = end + 1;
-    if (!line.empty() && text_width(line + " " + word, font_size) > width) {
-      lines.push_back(line);
-      line.clear();
+  bool is_broken = false;
+  return lines_of(text, font_size, width, is_broken);
+}
+
+FittedNames fitted_names(const std::vector<std::string>& names, double font_size, double width,
+                         std::size_t most_lines, const std::string& letter) {
+  FittedNames fitted;
+  const auto fits = [&](const std::vector<std::string>& shown, double size) {
+    fitted.lines.clear();
+    fitted.size = size;
+    for (const std::string& name : shown) {
+      bool is_broken = false;
+      fitted.lines.push_back(lines_of(name, size, width, is_broken));
+      if (is_broken || fitted.lines.back().size() > most_lines) return false;
     }
-    while (line.empty() && text_width(word, font_size) > width) {
-      const std::size_t bytes = fitting_bytes(word, font_size, width);
-      if (bytes >= word.size()) break;
-      lines.push_back(word.substr(0, bytes));
-      word.erase(0, bytes);
+    return true;
+  };
+  if (fits(names, font_size)) return fitted;
+  std::string left_out;
+  const std::vector<std::string> shortened = without_shared_words(names, left_out);
+  for (double size = font_size; size >= kLeastFontSize; size -= 0.5)
+    if (fits(shortened, size)) {
+      if (!left_out.empty()) fitted.key = fmt::format(" Names leave out “{}”.", left_out);
+      return fitted;
     }
-    if (!word.empty()) line += (line.empty() ? "" : " ") + word;
+  std::vector<std::string> letters, key;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    letters.push_back(names.size() > 1 ? fmt::format("{}{}", letter, i + 1) : letter);
+    key.push_back(letters.back() + ": " + names[i]);
   }
-  if (!line.empty()) lines.push_back(line);
-  return lines;
+  fits(letters, font_size);
+  fitted.key = fmt::format(" {}.", fmt::join(key, "; "));
+  return fitted;
 }
 
-std::string fitted_line(const std::string& text, double font_size, double width) {
-  if (text_width(text, font_size) <= width) return text;
-  const std::vector<std::string> lines = wrapped(text, font_size, width - text_width("…", font_size));
-  return lines.empty() ? "" : lines.front() + "…";
+namespace {
+
+/// Red, green and blue of six hexadecimal digits, from 0 to 1.
+std::array<double, 3> parts_of(const std::string& colour) {
+  const unsigned long all = std::stoul(colour, nullptr, 16);
+  std::array<double, 3> parts{};
+  for (std::size_t i = 0; i < 3; ++i) parts[i] = static_cast<double>((all >> (16 - 8 * i)) & 0xFF) / 255;
+  return parts;
 }
 
-std::vector<std::string> fitted_lines(const std::string& text, double font_size, double width,
-                                      std::size_t most) {
-  std::vector<std::string> lines = wrapped(text, font_size, width);
-  if (lines.size() <= most) return lines;
-  lines.resize(most);
-  lines.back() = fitted_line(lines.back() + " …", font_size, width);
-  return lines;
+double luminance(const std::string& colour) {
+  constexpr std::array<double, 3> kWeights = {0.2126, 0.7152, 0.0722};
+  const std::array<double, 3> parts = parts_of(colour);
+  double sum = 0;
+  for (std::size_t i = 0; i < 3; ++i)
+    sum += kWeights[i] * (parts[i] <= 0.04045 ? parts[i] / 12.92 : std::pow((parts[i] + 0.055) / 1.055, 2.4));
+  return sum;
+}
+
+}  // namespace
+
+double contrast(const std::string& colour, const std::string& other) {
+  const double own = luminance(colour), another = luminance(other);
+  return (std::max(own, another) + 0.05) / (std::min(own, another) + 0.05);
+}
+
+std::string readable_colour(const std::string& colour) {
+  std::string readable = colour;
+  for (double share = 1; contrast(readable, "FFFFFF") < kLeastContrast; share *= 0.95) {
+    readable.clear();
+    for (const double part : parts_of(colour))
+      readable += fmt::format("{:02X}", static_cast<int>(std::lround(255 * share * part)));
+  }
+  return readable;
 }
 
 SeriesStyle style_of(std::size_t index, std::string name) {
@@ -106,9 +216,7 @@ namespace {
 /// Room between the outermost data and the frame, as a share of the axis.
 constexpr double kAxisMargin = 0.05;
 
-/// Letters of a number that a tick may stand at: 1048576, but not what was searched or computed.
-constexpr std::size_t kLongestLabel = 7;
-/// And where powers of ten could be short: 100000.
+/// Letters of a number at which a power of ten would be no shorter: 100000.
 constexpr std::size_t kLongestPlain = 6;
 
 double forward(double value, bool logarithmic) {
@@ -144,32 +252,42 @@ Axis range_of(const std::vector<double>& values, bool logarithmic) {
   return axis;
 }
 
-/// Decades, or 1-2-5 steps where there are few of them; unlabelled ticks in between.
+/// The largest 1-2-5 step that divides a range into at least four parts, and is at least `least`.
+double round_step(double range, double least) {
+  const double power = std::pow(10, std::floor(std::log10(range / 4)));
+  double step = power;
+  for (const double digit : {2.0, 5.0})
+    if (range / (digit * power) >= 4) step = digit * power;
+  return std::max(step, least);
+}
+
+/// Multiples of a step of 1, 2 or 5 times a power of ten, four to eight of them.
+void add_linear_ticks(Axis& axis, double least_step = 0) {
+  const double step = round_step(axis.high - axis.low, least_step);
+  // An end may be a tick, to rounding.
+  for (double count = std::ceil(axis.low / step - 1e-9); count * step <= axis.high + 1e-9 * step; ++count)
+    axis.ticks.emplace_back(count * step, tick_label(count * step + 0.0, false));  // + 0: not −0
+}
+
+/// Decades, or 1-2-5 steps where there are few of them; unlabelled ticks in between. An axis on which fewer
+/// than two of them lie has round steps.
 void add_log_ticks(Axis& axis) {
   const double low = std::log10(axis.low), high = std::log10(axis.high);
   const int labelled_every = static_cast<int>(std::ceil((high - low) / 7));
+  std::size_t labels = 0;
   for (int exponent = static_cast<int>(std::floor(low)); exponent <= static_cast<int>(std::ceil(high));
        ++exponent)
     for (int digit = 1; digit <= 9; ++digit) {
       const double place = digit * std::pow(10, exponent);
       if (place < axis.low || place > axis.high) continue;
-      const bool labelled = high - low < 0.7 ? digit <= 6 || digit == 8
-                            : high - low < 2 ? digit == 1 || digit == 2 || digit == 5
-                                             : digit == 1 && exponent % labelled_every == 0;
+      const bool labelled = high - low < 2 ? digit == 1 || digit == 2 || digit == 5
+                                           : digit == 1 && exponent % labelled_every == 0;
+      labels += labelled ? 1 : 0;
       if (labelled || high - low < 5) axis.ticks.emplace_back(place, labelled ? tick_label(place, true) : "");
     }
-}
-
-/// Multiples of 1, 2 or 5 times a power of ten, four to eight of them.
-void add_linear_ticks(Axis& axis) {
-  const double range = axis.high - axis.low;
-  const double power = std::pow(10, std::floor(std::log10(range / 4)));
-  double step = power;
-  for (const double digit : {2.0, 5.0})
-    if (range / (digit * power) >= 4) step = digit * power;
-  // An end may be a tick, to rounding.
-  for (double count = std::ceil(axis.low / step - 1e-9); count * step <= axis.high + 1e-9 * step; ++count)
-    axis.ticks.emplace_back(count * step, tick_label(count * step + 0.0, false));  // + 0: not −0
+  if (labels >= 2) return;
+  axis.ticks.clear();
+  add_linear_ticks(axis);
 }
 
 bool is_power_label(const std::string& label) {
@@ -178,24 +296,30 @@ bool is_power_label(const std::string& label) {
 
 /// "2×10⁵", or the power alone.
 std::string scientific_label(double value) {
-  const double exponent = std::floor(std::log10(value) + 1e-9);
+  const double exponent = std::floor(std::log10(std::abs(value)) + 1e-9);
   const double digits = value / std::pow(10, exponent);
   const std::string power = power_of_ten(static_cast<int>(exponent));
   return std::abs(digits - 1) < 1e-9 ? power : fmt::format("{:.4g}×{}", digits, power);
 }
 
-/// Labels of a logarithmic axis that are in part powers of ten, in part not, as numbers where these are
-/// short, else as products with powers.
+/// Labels of an axis in one notation. Powers of ten next to numbers become numbers where these are short.
+/// Otherwise all are products with powers of ten.
 void use_one_form(Axis& axis) {
   bool any_power = false, any_number = false, is_short = true;
   for (const auto& [place, label] : axis.ticks) {
-    if (label.empty()) continue;
-    (is_power_label(label) ? any_power : any_number) = true;
-    is_short = is_short && place >= 0.999e-4 && fmt::format("{:.7g}", place).size() <= kLongestPlain;
+    if (label.empty() || place == 0) continue;
+    const bool is_power = is_power_label(label) || label.find('e') != std::string::npos;
+    (is_power ? any_power : any_number) = true;
+    const std::string plain = fmt::format("{:.7g}", place);
+    is_short = is_short && plain.find('e') == std::string::npos && plain.size() <= kLongestPlain;
   }
-  if (!any_power || !any_number) return;
+  const bool any_exponent = std::any_of(axis.ticks.begin(), axis.ticks.end(), [](const auto& tick) {
+    return tick.second.find('e') != std::string::npos;
+  });
+  if (!any_exponent && (!any_power || !any_number)) return;
   for (auto& [place, label] : axis.ticks)
-    if (!label.empty()) label = is_short ? fmt::format("{:.7g}", place) : scientific_label(place);
+    if (!label.empty() && place != 0)
+      label = is_short ? fmt::format("{:.7g}", place) : scientific_label(place);
 }
 
 }  // namespace
@@ -209,37 +333,44 @@ std::string tick_label(double value, bool logarithmic) {
   return fmt::format("{:.7g}", value);
 }
 
-Axis fit_axis(const std::vector<double>& values, bool logarithmic) {
-  Axis axis = range_of(values, logarithmic);
+Axis axis_between(double low, double high, bool logarithmic) {
+  Axis axis;
+  axis.logarithmic = logarithmic;
+  axis.low = low;
+  axis.high = high;
   if (logarithmic)
     add_log_ticks(axis);
   else
     add_linear_ticks(axis);
-  if (logarithmic) use_one_form(axis);
+  use_one_form(axis);
   return axis;
+}
+
+Axis fit_axis(const std::vector<double>& values, bool logarithmic) {
+  const Axis range = range_of(values, logarithmic);
+  return axis_between(range.low, range.high, logarithmic);
 }
 
 Axis fit_axis_at(std::vector<double> places, bool logarithmic) {
-  const auto is_long = [&](double place) { return tick_label(place, logarithmic).size() > kLongestLabel; };
-  if (std::any_of(places.begin(), places.end(), is_long)) return fit_axis(places, logarithmic);
+  const auto is_whole = [](double place) { return place == std::round(place); };
+  const auto is_power_of_two = [](double place) {
+    return place > 0 && std::exp2(std::round(std::log2(place))) == place;
+  };
   Axis axis = range_of(places, logarithmic);
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
-  for (const double place : places)
-    if (!logarithmic || place > 0) axis.ticks.emplace_back(place, tick_label(place, logarithmic));
-  if (logarithmic) use_one_form(axis);
+  if (logarithmic && places.size() > 1 && std::all_of(places.begin(), places.end(), is_power_of_two)) {
+    for (const double place : places) axis.ticks.emplace_back(place, tick_label(place, true));
+  } else if (!logarithmic && std::all_of(places.begin(), places.end(), is_whole)) {
+    add_linear_ticks(axis, 1);
+  } else {
+    return axis_between(axis.low, axis.high, logarithmic);
+  }
+  use_one_form(axis);
   return axis;
 }
 
-Axis axis_between(double low, double high) {
-  Axis axis;
-  axis.low = low;
-  axis.high = high;
-  add_linear_ticks(axis);
-  return axis;
-}
-
-void keep_labels_apart(Axis& axis, double width) {
+void keep_labels_apart(Axis& axis, double width, bool is_vertical) {
   const double low = forward(axis.low, axis.logarithmic), high = forward(axis.high, axis.logarithmic);
   struct Label {
     std::size_t tick;
@@ -249,8 +380,9 @@ void keep_labels_apart(Axis& axis, double width) {
   for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
     const auto& [place, label] = axis.ticks[i];
     if (label.empty()) continue;
-    labels.push_back({i, (forward(place, axis.logarithmic) - low) / (high - low) * width,
-                      0.5 * text_width(label, kTickFontSize) + 2});
+    labels.push_back(
+        {i, (forward(place, axis.logarithmic) - low) / (high - low) * width,
+         is_vertical ? 0.5 * (kTickFontSize + 2.5) : 0.5 * text_width(label, kTickFontSize) + 2});
   }
   if (labels.empty()) return;
   const auto run_together = [](const Label& left, const Label& right) {
@@ -288,13 +420,51 @@ void thin_upright_labels(Axis& axis, double room) {
     if (i % every != 0) axis.ticks[i].second.clear();
 }
 
-Heading::Heading(const std::string& title_text, const std::string& caption_text, double page_width)
-    : title(wrapped(title_text, kFontSize + 1, page_width - 2 * kPageMargin)),
-      caption(wrapped(caption_text, kSmallFontSize, page_width - 2 * kPageMargin)) {}
+void PageLayout::set_page(const FigureStyle& style, double own_width) {
+  // DejaVu Serif is wider than the widths that text_width() adds: all other lengths grow in its place.
+  constexpr double kSerifRoom = 1.1;
+  font_scale = style.size.value_or(kFontSize) / kFontSize;
+  scale = font_scale * (style.font == "serif" ? kSerifRoom : 1);
+  font = font_family(style);
+  width = (style.width ? *style.width * 72 : own_width) / scale;
+}
+
+std::optional<double> PageLayout::height_of(const FigureStyle& style) const {
+  return style.height ? std::optional(*style.height * 72 / scale) : std::nullopt;
+}
+
+namespace {
+
+/// Lines of `width` points without a broken word where smaller letters can do that: then the lines are longer
+/// at `size`, and line_size() says the size at which they fit.
+std::vector<std::string> whole_lines(const std::string& text, double size, double width) {
+  for (double smaller = size; smaller >= kLeastFontSize; smaller -= 0.5) {
+    bool is_broken = false;
+    std::vector<std::string> lines = lines_of(text, size, width * size / smaller, is_broken);
+    if (!is_broken) return lines;
+  }
+  return wrapped(text, size, width);
+}
+
+double line_size(const std::vector<std::string>& lines, double size, double width) {
+  const double longest = widest(lines, size);
+  return longest <= width ? size : std::floor(10 * size * width / longest) / 10;
+}
+
+}  // namespace
+
+Heading::Heading(const FigureStyle& style, const std::string& title_text, const std::string& caption_text,
+                 double page_width) {
+  const double room = page_width - 2 * kPageMargin;
+  if (style.title.value_or(true)) title = whole_lines(title_text, kFontSize + 1, room);
+  if (style.caption.value_or(CaptionPlace::below) == CaptionPlace::below)
+    caption = whole_lines(caption_text, kSmallFontSize, room);
+}
 
 void Heading::place(PageMarks& marks, double page_width, double page_height) const {
   const auto add = [&](TextRole role, const std::vector<std::string>& lines, double top, double step,
-                       double size) {
+                       double most) {
+    const double size = line_size(lines, most, page_width - 2 * kPageMargin);
     for (std::size_t i = 0; i < lines.size(); ++i)
       marks.push_back(
           {role, lines[i], page_width / 2, top - step * (static_cast<double>(i) + 0.5), true, 0, size});
@@ -304,11 +474,11 @@ void Heading::place(PageMarks& marks, double page_width, double page_height) con
 }
 
 void place_centred(PageMarks& marks, TextRole role, const std::vector<std::string>& lines, double x, double y,
-                   bool rotated) {
+                   bool rotated, double size) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const double offset = kLabelLine * (static_cast<double>(i) - (static_cast<double>(lines.size()) - 1) / 2);
     marks.push_back(
-        {role, lines[i], rotated ? x + offset : x, rotated ? y : y - offset, true, rotated ? 90 : 0});
+        {role, lines[i], rotated ? x + offset : x, rotated ? y : y - offset, true, rotated ? 90 : 0, size});
   }
 }
 
@@ -322,12 +492,14 @@ constexpr std::size_t kMostColumns = 4;
 Legend::Legend(std::vector<SeriesStyle> entries, double page_width)
     : entries_(std::move(entries)), page_width_(page_width) {
   if (entries_.empty()) return;
+  constexpr std::size_t kMostLegendLines = 6;
   const double room = page_width - 2 * kPageMargin - kSample - kSampleGap;
+  std::vector<std::string> names;
+  for (const SeriesStyle& entry : entries_) names.push_back(entry.name);
+  names_ = fitted_names(names, kFontSize, room, kMostLegendLines, "L");
   double longest = 0;
-  for (const SeriesStyle& entry : entries_) {
-    names_.push_back(wrapped(entry.name, kFontSize, room));
-    longest = std::max(longest, widest(names_.back(), kFontSize));
-  }
+  for (const std::vector<std::string>& lines : names_.lines)
+    longest = std::max(longest, widest(lines, names_.size));
   entry_width_ = kSample + kSampleGap + longest;
   const double most = (page_width - 2 * kPageMargin + kEntryGap) / (entry_width_ + kEntryGap);
   columns_ = std::clamp<std::size_t>(static_cast<std::size_t>(most), 1, kMostColumns);
@@ -335,24 +507,31 @@ Legend::Legend(std::vector<SeriesStyle> entries, double page_width)
   // Two rows of two read better than a row of three and one of one.
   columns_ = (entries_.size() + rows - 1) / rows;
   row_lines_.resize(rows, 1);
-  for (std::size_t i = 0; i < names_.size(); ++i)
-    row_lines_[i / columns_] = std::max(row_lines_[i / columns_], names_[i].size());
+  for (std::size_t i = 0; i < names_.lines.size(); ++i)
+    row_lines_[i / columns_] = std::max(row_lines_[i / columns_], names_.lines[i].size());
   for (const std::size_t lines : row_lines_) height_ += kLegendLine * static_cast<double>(lines);
 }
 
-void Legend::place(PageMarks& marks, double bottom) const {
+double Legend::natural_width(const std::vector<SeriesStyle>& entries) {
+  double longest = 0;
+  for (const SeriesStyle& entry : entries)
+    longest = std::max(longest, text_width(math_text(entry.name), kFontSize));
+  return kSample + kSampleGap + longest + 2 * kPageMargin + 0.1;
+}
+
+void Legend::place(PageMarks& marks, double bottom, double page_left) const {
   const double width = static_cast<double>(columns_) * (entry_width_ + kEntryGap) - kEntryGap;
   double top = bottom + height_;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (i > 0 && i % columns_ == 0) top -= kLegendLine * static_cast<double>(row_lines_[i / columns_ - 1]);
-    const double left =
-        (page_width_ - width) / 2 + static_cast<double>(i % columns_) * (entry_width_ + kEntryGap);
+    const double left = page_left + (page_width_ - width) / 2 +
+                        static_cast<double>(i % columns_) * (entry_width_ + kEntryGap);
     PageMark sample{TextRole::legend, "", left, top - kLegendLine / 2};
     sample.sample = entries_[i];
     marks.push_back(std::move(sample));
-    for (std::size_t line = 0; line < names_[i].size(); ++line)
-      marks.push_back({TextRole::legend, names_[i][line], left + kSample + kSampleGap,
-                       top - kLegendLine * (static_cast<double>(line) + 0.5), false});
+    for (std::size_t line = 0; line < names_.lines[i].size(); ++line)
+      marks.push_back({TextRole::legend, names_.lines[i][line], left + kSample + kSampleGap,
+                       top - kLegendLine * (static_cast<double>(line) + 0.5), false, 0, names_.size});
   }
 }
 
@@ -368,24 +547,25 @@ double rounded_length(double points) {
   return std::round(points * 100) / 100;
 }
 
-Json axis_json(const Axis& axis) {
+Json axis_json(const Axis& axis, double font_scale) {
   Json ticks = Json::array();
   for (const auto& [place, label] : axis.ticks) ticks.push_back(Json::array({place, label}));
   return {{"log", axis.logarithmic},
           {"low", axis.low},
           {"high", axis.high},
           {"upright", axis.upright},
+          {"size", rounded_length(axis.size * font_scale)},
           {"ticks", std::move(ticks)}};
 }
 
-Json mark_json(const PageMark& mark) {
+Json mark_json(const PageMark& mark, const PageLayout& layout) {
   Json json = {{"role", kRoleNames[static_cast<std::size_t>(mark.role)]},
                {"text", mark.text},
-               {"x", rounded_length(mark.x)},
-               {"y", rounded_length(mark.y)},
+               {"x", rounded_length(mark.x * layout.scale)},
+               {"y", rounded_length(mark.y * layout.scale)},
                {"centred", mark.is_centred},
                {"rotation", mark.rotation},
-               {"size", mark.size},
+               {"size", rounded_length(mark.size * layout.font_scale)},
                {"colour", mark.colour}};
   if (mark.sample) json["sample"] = style_json(*mark.sample);
   return json;
@@ -394,7 +574,7 @@ Json mark_json(const PageMark& mark) {
 /// matplotlib's name of one of gnuplot's markers, and whether it is filled.
 std::pair<std::string, bool> marker_of(int marker) {
   if (marker == kCross) return {"x", true};
-  static const std::array<const char*, 6> names = {"o", "s", "^", "v", "D", "p"};
+  static const std::array<const char*, 6> names = {"o", "s", "^", "D", "v", "p"};
   const auto place =
       static_cast<std::size_t>(std::find(kMarkers.begin(), kMarkers.end(), marker) - kMarkers.begin());
   return {names[place % names.size()], place < names.size()};
@@ -421,23 +601,28 @@ nlohmann::ordered_json style_json(const SeriesStyle& style) {
 }
 
 nlohmann::ordered_json layout_json(const PageLayout& layout) {
+  const auto length = [&](double points) { return rounded_length(points * layout.scale); };
   Json panels = Json::array();
   for (const PanelPlace& panel : layout.panels) {
     Json texts = Json::array();
-    for (const PageMark& mark : panel.marks) texts.push_back(mark_json(mark));
-    panels.push_back({{"left", rounded_length(panel.left)},
-                      {"bottom", rounded_length(panel.bottom)},
-                      {"width", rounded_length(panel.width)},
-                      {"height", rounded_length(panel.height)},
+    for (const PageMark& mark : panel.marks) texts.push_back(mark_json(mark, layout));
+    panels.push_back({{"left", length(panel.left)},
+                      {"bottom", length(panel.bottom)},
+                      {"width", length(panel.width)},
+                      {"height", length(panel.height)},
                       {"x_labels", panel.has_x_labels},
                       {"y_labels", panel.has_y_labels},
                       {"texts", std::move(texts)}});
+    if (panel.own_x) panels.back()["x"] = axis_json(*panel.own_x, layout.font_scale);
+    if (panel.own_y) panels.back()["y"] = axis_json(*panel.own_y, layout.font_scale);
   }
-  return {{"sample", kSample},
-          {"width", rounded_length(layout.width)},
-          {"height", rounded_length(layout.height)},
-          {"x", axis_json(layout.x)},
-          {"y", axis_json(layout.y)},
+  return {{"sample", length(kSample)},
+          {"font", layout.font},
+          {"font_scale", layout.font_scale},
+          {"width", length(layout.width)},
+          {"height", length(layout.height)},
+          {"x", axis_json(layout.x, layout.font_scale)},
+          {"y", axis_json(layout.y, layout.font_scale)},
           {"panels", std::move(panels)}};
 }
 

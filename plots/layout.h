@@ -14,31 +14,43 @@
 #include <utility>
 #include <vector>
 
+#include "plots/style.h"
+
 namespace moelab {
 
 // The room that texts take.
 
 /// The length of `text` in points in DejaVu Sans of this size: the sum of the advance widths of its letters.
-/// A letter beyond ASCII counts as one em.
+/// Superscripts and subscripts beyond ASCII count as half an em, Greek letters as .84 em, others as one em.
 double text_width(const std::string& text, double font_size);
 
 /// The length of the longest text.
 double widest(const std::vector<std::string>& texts, double font_size);
 
-/// Breaks a text into lines of at most `width` points. Longer words are broken, too.
+/// Breaks a text into lines of at most `width` points, at spaces that fixed_spaces() leaves free. Math is set
+/// by math_text(). A word that is longer than a line breaks after "_", "/", "-", "." or ",", and inside only
+/// if it has none of them.
 std::vector<std::string> wrapped(const std::string& text, double font_size, double width);
 
-/// `text` on one line of at most `width` points. "…" replaces the end of a longer text.
-std::string fitted_line(const std::string& text, double font_size, double width);
+/// Names that share a room, each in lines.
+struct FittedNames {
+  std::vector<std::vector<std::string>> lines;
+  double size = 0;  ///< of the font
+  std::string key;  ///< ends the caption: " P1: the name; P2: …." Empty if nothing is left out.
+};
 
-/// wrapped(), but at most `most` lines. "…" ends the last line of a longer text.
-std::vector<std::string> fitted_lines(const std::string& text, double font_size, double width,
-                                      std::size_t most);
+/// Fits names into `width` points and at most `most_lines` lines without a cut or broken word. Where that
+/// needs more than wrapping, the shared first and last words go, then the text is smaller. Last, `letter` and
+/// a number stand for each name, and the key says for which.
+FittedNames fitted_names(const std::vector<std::string>& names, double font_size, double width,
+                         std::size_t most_lines, const std::string& letter);
 
 /// One column of a two-column page is 3.3 inches wide.
 constexpr double kWidth = 3.3 * 72;
 constexpr double kTwoColumns = 6.9 * 72;
 constexpr double kFontSize = 7.5, kTickFontSize = 7, kSmallFontSize = 6.5;
+/// Texts that fitted_names() makes smaller are not smaller than this.
+constexpr double kLeastFontSize = 5;
 constexpr double kTitleLine = 11.5, kCaptionLine = 8.5, kLabelLine = 9.5;
 /// Left and right of title, caption and legend.
 constexpr double kPageMargin = 5;
@@ -62,6 +74,13 @@ inline constexpr std::array<const char*, 6> kDashes = {"1",          "(12,4)", "
 /// Size of markers on lines (gnuplot's `ps`): readers can tell them apart in a printed column.
 inline constexpr double kMarkerSize = 0.58;
 
+/// The contrast of two colours of six hexadecimal digits, from 1 to 21 (WCAG 2.1).
+double contrast(const std::string& colour, const std::string& other);
+/// Texts have at least this contrast with what is behind them.
+inline constexpr double kLeastContrast = 4.5;
+/// The colour, darkened until it can be read on white.
+std::string readable_colour(const std::string& colour);
+
 /// How a series looks, in the panels and in the legend.
 struct SeriesStyle {
   std::string name;    ///< legend entry
@@ -80,6 +99,7 @@ struct Axis {
   double low = 0, high = 1;
   std::vector<std::pair<double, std::string>> ticks;  ///< place and label; a minor tick has an empty label
   bool upright = false;                               ///< labels are rotated by 90°
+  double size = kTickFontSize;                        ///< of the labels' font
 };
 
 /// The label of a tick: "0.05", "2560". Distant powers of ten on a logarithmic axis are "10⁻⁵".
@@ -88,16 +108,17 @@ std::string tick_label(double value, bool logarithmic);
 /// An axis that shows all `values` (those above 0 on a logarithmic axis) with a small margin.
 Axis fit_axis(const std::vector<double>& values, bool logarithmic);
 
-/// An axis with ticks at the given places, the values of a sweep. Where a label would be long, as for
-/// searched values, the result is fit_axis().
+/// fit_axis() for the values of a sweep. A logarithmic axis has its ticks at powers of two if all values are
+/// powers of two. A linear axis of integers has its ticks at integers.
 Axis fit_axis_at(std::vector<double> places, bool logarithmic);
 
-/// An axis from `low` to `high` > `low` with ticks at round steps.
-Axis axis_between(double low, double high);
+/// An axis from `low` to `high` > `low` with ticks at round places.
+Axis axis_between(double low, double high, bool logarithmic = false);
 
 /// Removes labels that would overlap on an axis of `width` points. The last label stays. Evenly spaced ticks
 /// keep every k-th label from there; other axes keep the first label, too.
-void keep_labels_apart(Axis& axis, double width);
+/// Labels of a vertical axis need a line each.
+void keep_labels_apart(Axis& axis, double width, bool is_vertical = false);
 
 /// Keeps every k-th label of an upright axis, so that each has a line of room. `room`: points between ticks.
 void thin_upright_labels(Axis& axis, double room);
@@ -128,18 +149,30 @@ struct PanelPlace {
   double left = 0, bottom = 0, width = 0, height = 0;
   bool has_x_labels = true, has_y_labels = true;  ///< at its ticks
   PageMarks marks = {};
+  std::optional<Axis> own_x = {}, own_y = {};  ///< in place of the axes of all panels
 };
 
-/// What all kinds of figures have.
+/// What all kinds of figures have. Lengths are points at the font size kFontSize. Painters multiply them by
+/// `scale`, and sizes of fonts by `font_scale`.
 struct PageLayout {
   double width = kWidth, height = 0;
+  double scale = 1, font_scale = 1;
+  std::string font = "DejaVu Sans";
   Axis x, y;  ///< of all panels
   std::vector<PanelPlace> panels;
+  std::string caption;  ///< in full, with the title if the page has none, and with the keys of names
+
+  /// Takes font and width from a style; `own_width`: in points, without one.
+  void set_page(const FigureStyle& style, double own_width);
+  /// The height of a style in the layout's points.
+  std::optional<double> height_of(const FigureStyle& style) const;
+  const Axis& x_of(const PanelPlace& panel) const { return panel.own_x ? *panel.own_x : x; }
+  const Axis& y_of(const PanelPlace& panel) const { return panel.own_y ? *panel.own_y : y; }
 };
 
-/// {"sample": length in the legend, "width", "height", "x", "y": {"log", "low", "high", "upright", "ticks":
-/// [[place, label]]}, "panels":
-/// [{"left", "bottom", "width", "height", "x_labels", "y_labels", "texts": […]}]}.
+/// {"sample": length in the legend, "font", "font_scale", "width", "height", "x", "y": {"log", "low", "high",
+/// "upright", "size", "ticks": [[place, label]]}, "panels": [{"left", "bottom", "width", "height",
+/// "x_labels", "y_labels", "texts": […]}]}, scaled. A panel with axes of its own has them as "x" and "y".
 nlohmann::ordered_json layout_json(const PageLayout& layout);
 
 /// {"colour", "dash": [on, off, …] | null, "marker": name | null, "filled"}. The names are matplotlib's.
@@ -151,11 +184,13 @@ nlohmann::ordered_json number_json(const std::optional<double>& value);
 /// Null for an absent pair.
 nlohmann::ordered_json pair_json(const std::optional<std::pair<double, double>>& pair);
 
-/// A figure's title and caption in lines, and the room that they take.
+/// A figure's title and caption in lines, as its style wants them, and the room that they take.
 struct Heading {
   std::vector<std::string> title, caption;
 
-  Heading(const std::string& title_text, const std::string& caption_text, double page_width = kWidth);
+  Heading() = default;
+  Heading(const FigureStyle& style, const std::string& title_text, const std::string& caption_text,
+          double page_width = kWidth);
   double title_height() const { return kTitleLine * static_cast<double>(title.size()); }
   double caption_height() const { return 4 + kCaptionLine * static_cast<double>(caption.size()); }
   /// Adds the title's lines from the top of the page down, and the caption's lines above the bottom.
@@ -164,20 +199,23 @@ struct Heading {
 
 /// Adds lines of text around (x, y). With `rotated` they run upwards, and the first line is on the left.
 void place_centred(PageMarks& marks, TextRole role, const std::vector<std::string>& lines, double x, double y,
-                   bool rotated = false);
+                   bool rotated = false, double size = kFontSize);
 
 /// Legend entries in columns of equal width, row by row. A name that is wider than the page has several
 /// lines.
 class Legend {
  public:
   Legend(std::vector<SeriesStyle> entries, double page_width);
+  /// The width at which all names stand on one line in one column.
+  static double natural_width(const std::vector<SeriesStyle>& entries);
   double height() const { return height_; }
-  /// Adds the legend in the middle of the page with its lower edge at `bottom`.
-  void place(PageMarks& marks, double bottom) const;
+  const std::string& key() const { return names_.key; }
+  /// Adds the legend in the middle of a page that begins at `left`, with its lower edge at `bottom`.
+  void place(PageMarks& marks, double bottom, double left = 0) const;
 
  private:
   std::vector<SeriesStyle> entries_;
-  std::vector<std::vector<std::string>> names_;  ///< in lines
+  FittedNames names_;
   double page_width_ = 0, entry_width_ = 0, height_ = 0;
   std::size_t columns_ = 1;
   std::vector<std::size_t> row_lines_;

@@ -42,7 +42,7 @@ void use_decades(Axis& axis) {
 }
 
 /// Of the axes x and y, which all panels share.
-void fit_axes(const RatePanels& figure, double panel_width, PageLayout& layout) {
+void fit_axes(const RatePanels& figure, double panel_width, double panel_height, PageLayout& layout) {
   std::vector<double> places, values;
   for (const std::vector<RateLine>& panel : figure.panels)
     for (const RateLine& line : panel)
@@ -58,6 +58,7 @@ void fit_axes(const RatePanels& figure, double panel_width, PageLayout& layout) 
   use_decades(layout.x);
   use_decades(layout.y);
   keep_labels_apart(layout.x, panel_width);
+  keep_labels_apart(layout.y, panel_height, true);
 }
 
 /// All panels with the power laws as lines, for the page.
@@ -104,60 +105,76 @@ std::string rate_panels_csv(const RatePanels& figure) {
 }
 
 RateLayout::RateLayout(const RatePanels& figure) {
-  width = kTwoColumns;
-  std::vector<std::vector<std::string>> row_names, column_names;
-  std::size_t row_lines = 1, column_lines = 1;
-  for (const std::string& row : figure.rows) {
-    row_names.push_back(fitted_lines(row, kFontSize, kRatePanelHeight + kRateGap - 2, kRateNameLines));
-    row_lines = std::max(row_lines, row_names.back().size());
-  }
-  const double right_margin = kRateRightMargin + kLabelLine * static_cast<double>(row_lines - 1);
-  const double panel_width =
-      (width - kLeftMargin - right_margin) / static_cast<double>(figure.columns.size()) - kRateGap;
-  for (const std::string& column : figure.columns) {
-    column_names.push_back(fitted_lines(column, kFontSize, panel_width, kRateNameLines));
-    column_lines = std::max(column_lines, column_names.back().size());
-  }
-  const double column_name = kNameGap + kLabelLine * static_cast<double>(column_lines);
-  fit_axes(figure, panel_width, *this);
-
+  set_page(figure.style, kTwoColumns);
   for (const std::vector<RateLine>& panel : figure.panels)
     for (const RateLine& line : panel)
-      if (std::none_of(looks.begin(), looks.end(),
-                       [&](const SeriesStyle& known) { return known.name == line.name; }))
+      if (!line.points.empty() && std::none_of(looks.begin(), looks.end(), [&](const SeriesStyle& known) {
+            return known.name == line.name;
+          }))
         looks.push_back(style_of(looks.size(), line.name));
   for (SeriesStyle& look : looks) look.dash = "1";
   for (const auto& [slope, name] : figure.references)
     references.push_back(
         {name, kReferenceColour, kRateReferenceDashes[references.size() % kRateReferenceDashes.size()], 0});
+  arrange(figure, kRatePanelHeight);
+  const std::optional<double> wanted = height_of(figure.style);
+  if (!wanted) return;
+  constexpr double kLeastPanel = 20;
+  double panel_height = kRatePanelHeight;
+  for (int round = 0; round < 3; ++round) {
+    panel_height += (*wanted - height) / static_cast<double>(figure.rows.size());
+    arrange(figure, std::max(panel_height, kLeastPanel));
+  }
+}
+
+void RateLayout::arrange(const RatePanels& figure, double panel_height) {
+  panels.clear();
+  const FittedNames row_names =
+      fitted_names(figure.rows, kFontSize, panel_height + kRateGap - 2, kRateNameLines, "R");
+  std::size_t row_lines = 1, column_lines = 1;
+  for (const std::vector<std::string>& lines : row_names.lines) row_lines = std::max(row_lines, lines.size());
+  const double right_margin = kRateRightMargin + kLabelLine * static_cast<double>(row_lines - 1);
+  const double panel_width =
+      (width - kLeftMargin - right_margin) / static_cast<double>(figure.columns.size()) - kRateGap;
+  const FittedNames column_names = fitted_names(figure.columns, kFontSize, panel_width, kRateNameLines, "C");
+  for (const std::vector<std::string>& lines : column_names.lines)
+    column_lines = std::max(column_lines, lines.size());
+  const double column_name = kNameGap + kLabelLine * static_cast<double>(column_lines);
+  fit_axes(figure, panel_width, panel_height, *this);
   reference_height = std::pow(y.high, 0.9) * std::pow(y.low, 0.1);
 
-  const Heading heading(figure.title, figure.caption, width);
   std::vector<SeriesStyle> entries = looks;
   entries.insert(entries.end(), references.begin(), references.end());
   const Legend legend(std::move(entries), width);
   const double rows = static_cast<double>(figure.rows.size());
-  const double bottom = heading.caption_height() + 4 + legend.height() + kAxisRoom;
-  height = bottom + rows * (kRatePanelHeight + kRateGap) + column_name + heading.title_height();
+  const double all = rows * (panel_height + kRateGap);
+  const FittedNames x_names = fitted_names({figure.x_label}, kFontSize, width - 10, 6, "X");
+  const std::vector<std::string>& x_label = x_names.lines.front();
+  const FittedNames y_label = fitted_names({figure.y_label}, kFontSize, all, 2, "Y");
+  caption = figure.caption + row_names.key + column_names.key + legend.key() + y_label.key + x_names.key;
+  const Heading heading(figure.style, figure.title, caption, width);
+  const double bottom = heading.caption_height() + 4 + legend.height() + kAxisRoom +
+                        kLabelLine * static_cast<double>(x_label.empty() ? 0 : x_label.size() - 1);
+  height = bottom + all + column_name + heading.title_height();
   for (std::size_t p = 0; p < figure.panels.size(); ++p) {
     const std::size_t row = p / figure.columns.size(), column = p % figure.columns.size();
     PanelPlace panel{kLeftMargin + static_cast<double>(column) * (panel_width + kRateGap),
-                     bottom + (rows - 1 - static_cast<double>(row)) * (kRatePanelHeight + kRateGap),
+                     bottom + (rows - 1 - static_cast<double>(row)) * (panel_height + kRateGap),
                      panel_width,
-                     kRatePanelHeight,
+                     panel_height,
                      row + 1 == figure.rows.size(),
                      column == 0};
     if (row == 0)
-      place_centred(panel.marks, TextRole::panel, column_names[column], panel.left + panel_width / 2,
-                    panel.bottom + kRatePanelHeight + 0.5 * column_name);
+      place_centred(panel.marks, TextRole::panel, column_names.lines[column], panel.left + panel_width / 2,
+                    panel.bottom + panel_height + 0.5 * column_name, false, column_names.size);
     if (column + 1 == figure.columns.size()) {
       // Rotated clockwise: the first line is the outermost.
-      const std::vector<std::string>& lines = row_names[row];
+      const std::vector<std::string>& lines = row_names.lines[row];
       for (std::size_t line = 0; line < lines.size(); ++line)
         panel.marks.push_back({TextRole::row, lines[line],
                                panel.left + panel_width + 0.7 * kRateRightMargin +
                                    kLabelLine * static_cast<double>(lines.size() - 1 - line),
-                               panel.bottom + kRatePanelHeight / 2, true, -90});
+                               panel.bottom + panel_height / 2, true, -90, row_names.size});
     }
     const std::vector<RateLine>& lines = figure.panels[p];
     for (std::size_t l = 0; l < lines.size(); ++l)
@@ -165,13 +182,14 @@ RateLayout::RateLayout(const RatePanels& figure) {
         panel.marks.push_back(
             {TextRole::slope, lines[l].slope, panel.left + kInset,
              panel.bottom + kInset + kSlopeLine * (static_cast<double>(lines.size() - l) - 0.5), false, 0,
-             kSmallFontSize, look_of(lines[l].name).colour});
+             kSmallFontSize, readable_colour(look_of(lines[l].name).colour)});
     if (p == 0) {
-      place_centred(panel.marks, TextRole::x_label, {fitted_line(figure.x_label, kFontSize, width - 10)},
-                    (kLeftMargin + width - right_margin) / 2, bottom - 22);
-      const double all = rows * (kRatePanelHeight + kRateGap);
-      place_centred(panel.marks, TextRole::y_label, {fitted_line(figure.y_label, kFontSize, all)}, 8,
-                    bottom + all / 2, true);
+      place_centred(panel.marks, TextRole::x_label, x_label, (kLeftMargin + width - right_margin) / 2,
+                    bottom - 22 - kLabelLine * (static_cast<double>(x_label.size()) - 1) / 2, false,
+                    x_names.size);
+      place_centred(panel.marks, TextRole::y_label, y_label.lines.front(),
+                    8 + kLabelLine * (static_cast<double>(y_label.lines.front().size()) - 1) / 2,
+                    bottom + all / 2, true, y_label.size);
       heading.place(panel.marks, width, height);
       legend.place(panel.marks, heading.caption_height() + 4);
     }
@@ -215,7 +233,7 @@ nlohmann::ordered_json data_json(const RatePanels& figure) {
   return {{"kind", "rate_panels"},
           {"id", figure.id},
           {"title", figure.title},
-          {"caption", figure.caption},
+          {"caption", layout.caption},
           {"x_label", figure.x_label},
           {"y_label", figure.y_label},
           {"rows", figure.rows},

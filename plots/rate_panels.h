@@ -32,12 +32,13 @@ struct RatePanels {
   std::vector<std::string> rows, columns;
   std::vector<std::vector<RateLine>> panels;
   std::vector<std::pair<double, std::string>> references;  ///< slopes with their names: dashed grey lines
+  FigureStyle style = {};
 };
 
 /// Columns row,column,series,x,mean,low,high,fitted.
 std::string rate_panels_csv(const RatePanels& figure);
 
-/// Two columns wide.
+/// Two columns wide without a style.
 struct RateLayout : PageLayout {
   std::vector<SeriesStyle> looks;       ///< of the lines by name
   std::vector<SeriesStyle> references;  ///< of the reference slopes
@@ -47,6 +48,9 @@ struct RateLayout : PageLayout {
 
   explicit RateLayout(const RatePanels& figure);
   const SeriesStyle& look_of(const std::string& name) const;
+
+ private:
+  void arrange(const RatePanels& figure, double panel_height);
 };
 
 /// The figure as data: {"kind": "rate_panels", "id", "title", "caption", "x_label", "y_label", "rows",

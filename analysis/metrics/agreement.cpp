@@ -368,8 +368,9 @@ std::optional<double> layer_ari(std::span<const int> previous, std::span<const i
 MetricGroup agreement_metrics() {
   MetricGroup group = row_metrics<NoMetricOptions, AgreementMeter>(
       "agreement",
-      "how well two routings of the test rows agree, up to the experts' names: of a recorded step and the "
-      "one before; of two arms, with `analyze`; uses serving, and probabilities for the divergence",
+      "how well two routings of the test rows agree, up to the names of experts. They are the routing of a "
+      "recorded step and of the one before, or of two arms with `analyze`. It uses serving, and "
+      "probabilities for the divergence",
       {metric("routing_ari", false,
               "adjusted Rand index of the serving experts of both (1 equal, 0 as by chance)",
               "adjusted Rand index of two routings", "ARI of routings",
@@ -393,8 +394,9 @@ MetricGroup agreement_metrics() {
 MetricGroup fluctuation_metrics() {
   MetricGroup group = row_metrics<FluctuationMetricOptions, FluctuationMeter>(
       "fluctuation",
-      "how the routing of the test rows changes from a recorded step to the next; with record_every an "
-      "epoch, between epochs (Nguyen et al. 2025); uses serving, and probabilities for the K likeliest",
+      "how the routing of the test rows changes from a recorded step to the next. If record_every is an "
+      "epoch, it compares epochs (Nguyen et al. 2025). It uses serving, and probabilities for the K "
+      "likeliest",
       {metric("routing_fluctuation", false,
               "share of rows whose serving expert is another than at the record before",
               "share of rows with another expert than before", "fluctuation", {&needs::first_choice},

@@ -100,7 +100,8 @@ class LayerRows {
   /// r of the block's rows by the router with permuted columns, until the next call. The permutation of
   /// shuffle s is drawn from the stream (shuffles, s).
   virtual Eigen::Ref<const Matrix> shuffled(const RowBlock& block, int s) = 0;
-  /// Visits the outputs of every expert on all rows, (rows of a block, E · o), expert after expert.
+  /// Visits the outputs of every expert on all rows, expert after expert: (rows of a block, E · w) with w ≥
+  /// o. Columns beyond the first o of an expert are padding.
   virtual void visit_expert_outputs(const PointBlock& visit) = 0;
   /// g = ∂(loss of a row)/∂f (n, o), f the model's output under the training gating.
   virtual Matrix error_gradients() { return {}; }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/metrics/task.h"
+#include "sim/base/numerics.h"
 
 namespace moelab {
 namespace {
@@ -51,6 +52,7 @@ MeasuredData<Real>::MeasuredData(const Layout& layout, const LossOptions& loss, 
       test_(test),
       clusters_(cluster_labels(layout, test.cluster)),
       cross_entropy_(task_loss_kind(loss.task).needs_classes),
+      of_softmax_(task_loss_kind(loss.task).of_softmax),
       train_inputs_(cast<Real>(train.x)),
       test_inputs_(cast<Real>(test.x)) {}
 
@@ -81,7 +83,9 @@ void MeasuredData<Real>::check_inputs() const {
 template <class Real>
 double MeasuredData<Real>::task_loss(const Matrix& outputs, const Matrix& targets) const {
   const MatrixView f = target_rows(outputs), y = target_rows(targets);
-  const double mean = cross_entropy_ ? mean_cross_entropy(f, y) : mean_squared_error(f, y);
+  const double mean = of_softmax_      ? mean_cross_entropy(softmax(f), y)
+                      : cross_entropy_ ? mean_cross_entropy(f, y)
+                                       : mean_squared_error(f, y);
   check_finite<double>({&mean, 1}, "losses");
   return mean;
 }
@@ -261,7 +265,10 @@ template <class Real>
 Matrix ModelRows<Real>::error_gradients() {
   const Matrix outputs = data_.test_outputs(moment_, network().train_gating());
   const MatrixView f = data_.target_rows(outputs), y = data_.target_rows(data_.test().y);
-  return data_.cross_entropy() ? cross_entropy_gradients(f, y) : Matrix(2 * (f - y));
+  if (!data_.of_softmax()) return data_.cross_entropy() ? cross_entropy_gradients(f, y) : Matrix(2 * (f - y));
+  const Matrix p = softmax(f), of_p = cross_entropy_gradients(p, y);
+  const Vector means = p.cwiseProduct(of_p).rowwise().sum();
+  return p.cwiseProduct(of_p.colwise() - means);
 }
 
 template class ModelRows<float>;

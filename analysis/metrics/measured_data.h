@@ -73,8 +73,10 @@ class MeasuredData {
   /// The test set's clusters.
   const std::vector<ClusterLabels>& clusters() const { return clusters_; }
 
-  /// Whether the task loss is cross-entropy; whether targets are classes.
+  /// Whether the task loss is cross-entropy, and of softmax(f) (TaskLossKind::of_softmax); whether targets
+  /// are classes.
   bool cross_entropy() const { return cross_entropy_; }
+  bool of_softmax() const { return of_softmax_; }
   bool class_targets() const { return layout_.class_targets || (cross_entropy_ && !has_ids()); }
   /// Whether inputs and targets are ids of tokens. A model then has an output for each id, and outputs are
   /// not kept.
@@ -117,7 +119,7 @@ class MeasuredData {
   const Dataset& train_;
   const Dataset& test_;
   std::vector<ClusterLabels> clusters_;
-  bool cross_entropy_;
+  bool cross_entropy_, of_softmax_;
   std::vector<Real> train_inputs_, test_inputs_;
 };
 

@@ -61,6 +61,8 @@ class ModelMeter {
   virtual void measure_layer(const TestMoment<Real>& /*moment*/, int /*layer*/, MetricValues& /*values*/) {}
   /// Adds the metrics of the whole model.
   virtual void measure(const TestMoment<Real>& /*moment*/, MetricValues& /*values*/) {}
+  /// After each round of tasks in sequence (train.rounds), which need not be recorded.
+  virtual void after_round(const TestMoment<Real>& /*moment*/, const FinishedRound& /*round*/) {}
 };
 
 /// Sets a metric that applies.

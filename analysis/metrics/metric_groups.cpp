@@ -40,7 +40,10 @@
   entry(voronoi_metrics)            \
   entry(fit_metrics)                \
   entry(likelihood_metrics)         \
-  entry(training_metrics)
+  entry(patches_metrics)            \
+  entry(training_metrics)           \
+  entry(continual_metrics)          \
+  entry(directions_metrics)
 // clang-format on
 
 namespace moelab {
@@ -458,10 +461,19 @@ const Need population_gradient{"train.gradient population", [](const MetricSubje
                                }};
 const Need least_squares{
     "optimizer lbfgs", [](const MetricSubject& of, int) { return is_least_squares(of.experiment().train); }};
-const Need best_start{"train.start best", [](const MetricSubject& of, int) {
-                        const std::optional<FitStart>& start = of.experiment().train.start;
-                        return start && start->as<BestStartOptions>();
+const Need best_start{"train.start best or search", [](const MetricSubject& of, int) {
+                        return many_starts(of.experiment().train.start).has_value();
                       }};
+const Need search_start{"train.start search", [](const MetricSubject& of, int) {
+                          const std::optional<FitStart>& start = of.experiment().train.start;
+                          return start && start->as<SearchStartOptions>();
+                        }};
+const Need oracle_start{
+    "train.start search with oracle starts, data of moe_regression, and a model of their form",
+    [](const MetricSubject& of, int layer) {
+      return search_start.is_met(of, layer) && has_true_measure(of, layer) &&
+             of.experiment().train.start->as<SearchStartOptions>()->oracle > 0;
+    }};
 const Need likelihood_fit{
     "train.optimizer.likelihood and data.law mixture", [](const MetricSubject& of, int) {
       const LeastSquaresOptions* const fit = of.experiment().train.optimizer.as<LeastSquaresOptions>();

@@ -121,6 +121,8 @@ extern const Need last_step;
 extern const Need population_gradient;
 extern const Need least_squares;
 extern const Need best_start;
+extern const Need search_start;
+extern const Need oracle_start;    ///< with oracle starts, and a truth of the model's form
 extern const Need likelihood_fit;  ///< to data drawn from Gaussian experts
 extern const Need until;           ///< a rule that may end the training before its steps
 

@@ -365,8 +365,8 @@ MetricGroup overlap_metrics() {
 MetricGroup expert_outputs_metrics() {
   MetricGroup group = row_metrics<NoMetricOptions, ExpertOutputsMeter>(
       "expert_outputs",
-      "what the experts answer on the test rows, every expert on every row; uses no routing, but that of "
-      "training for g, and selected for task_signal_variation",
+      "the outputs of every expert on every test row. It uses no routing. Two exceptions: g uses the "
+      "training gating, and task_signal_variation uses selected",
       {metric("expert_output_similarity", false, "mean cosine between the outputs of two different experts",
               "cosine between experts' outputs", "output similarity", {&needs::expert_outputs}),
        metric("task_signal_variance", true,

@@ -269,9 +269,9 @@ double accuracy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const 
 MetricGroup task_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, TaskMeter>(
       "task",
-      "losses on training and test data, averaged over rows and outputs (cross-entropy: over rows, nats), "
-      "and parameter counts; _soft uses probabilities, _top1 the largest probability (plus the bias of the "
-      "selection, if any), _eval what gating.eval selects",
+      "losses on training and test data, and parameter counts. Losses average over rows and outputs. "
+      "Cross-entropy averages over rows, in nats. _soft uses probabilities. _top1 uses the largest "
+      "probability plus selection bias. _eval uses what gating.eval selects",
       {metric("train_loss", true, "loss.task on the training set, gating as in training", "training loss",
               "training", {&needs::own_data}),
        metric("test_loss_soft", true, "loss.task on the test set, every expert weighted by r(x)",
@@ -352,7 +352,8 @@ MetricGroup swapped_metrics() {
 
 MetricGroup floor_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, FloorMeter>(
-      "floor", "what is left to gain where the least possible loss is known; uses what gating.eval selects",
+      "floor",
+      "what is left to gain where the lowest possible loss is known. It uses what gating.eval selects",
       {metric("excess_loss", false, "test_loss_eval − bayes_loss, nats a token",
               "loss above the Bayes loss (nats a token)", "above the floor")});
   group.by_default = false;
@@ -362,7 +363,8 @@ MetricGroup floor_metrics() {
 
 MetricGroup facts_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, FactsMeter>(
-      "facts", "what the model knows by heart, and what it tells of the rest; uses what gating.eval selects",
+      "facts",
+      "what the model knows by heart, and how well it predicts the rest. It uses what gating.eval selects",
       {metric("fact_loss", true, "test_loss_eval over the values of keys, nats a value",
               "loss of facts (nats a value)", "facts"),
        metric("test_loss_elsewhere", true, "test_loss_eval over all other tokens, nats a token",
@@ -391,7 +393,20 @@ MetricGroup fit_metrics() {
        metric("fit_near_diameter", false,
               "between near minima, the largest distance from an expert (a, b) of one to the nearest of the "
               "other",
-              "distance of near minima", "diameter", {&needs::best_start})});
+              "distance of near minima", "diameter", {&needs::best_start}),
+       metric("fit_best_found", false, "starts of a search that ended in the best basin",
+              "starts in the best basin", "found", {&needs::search_start}),
+       metric("fit_settled", false,
+              "1 when a search stopped because its two best basins were found repeatedly, else 0",
+              "share of searches that settled", "settled", {&needs::search_start}),
+       metric(
+           "fit_oracle_gap", false,
+           "loss less that of the best fit from near the truth, over the latter (log-likelihood: the other "
+           "way round, nats); above 0 where the search missed a better fit",
+           "gap to the oracle-started fit", "oracle gap", {&needs::oracle_start}),
+       metric("fit_worse_than_oracle", false, "1 when fit_oracle_gap is above 1e-6, else 0",
+              "share of fits worse than the oracle-started one", "worse than oracle",
+              {&needs::oracle_start})});
   group.by_default = false;
   group.needs = {&needs::own_data, &needs::least_squares};
   return group;
@@ -401,7 +416,7 @@ MetricGroup likelihood_metrics() {
   MetricGroup group = metric_group(
       "likelihood",
       "a fit of Gaussian experts by maximum likelihood (train.optimizer.likelihood) against the mixture that "
-      "drew the data, at its last step; cells are those of group voronoi; uses no routing",
+      "drew the data, at its last step. Group voronoi defines the cells. It uses no routing",
       {metric("likelihood_gain", false,
               "mean log-likelihood of the training set under the fit less that under the truth, nats",
               "log-likelihood above the truth's (nats)", "likelihood gain"),

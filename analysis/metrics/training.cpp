@@ -103,11 +103,18 @@ class AuxiliaryLossesMeter final : public ModelMeter<Real> {
     const std::vector<AuxiliaryLossKind>& kinds = auxiliary_loss_kinds();
     const double rows = static_cast<double>(data_.rows());
     std::vector<double> means(kinds.size(), 0.0);
+    const MatrixOf<Real> targets = data_.target_rows(data_.test().y).template cast<Real>();
     visit_blocks<Real>(
-        model, network.train_gating(), data_.test_inputs(), data_.samples(), moment.workspace, [&](int) {
+        model, network.train_gating(), data_.test_inputs(), data_.samples(), moment.workspace,
+        [&](int first) {
           placed.mixture->pair_outputs(network.values(placed, model.parameters, model.state), scratch);
-          const std::vector<double> block =
-              losses.values(placed.mixture->routed_batch(scratch, true), scratch.auxiliary);
+          RoutedBatch<Real> batch = placed.mixture->routed_batch(scratch, true);
+          if (!data_.has_ids()) {
+            const auto rows_of_target = static_cast<int>(data_.rows() / targets.rows());
+            batch.targets = {targets.data() + first / rows_of_target * targets.cols(),
+                             batch.routing->rows / rows_of_target, static_cast<int>(targets.cols())};
+          }
+          const std::vector<double> block = losses.values(batch, scratch.auxiliary);
           const double share = scratch.routing().rows / rows;
           for (std::size_t t = 0; t < kinds.size(); ++t) means[t] += share * block[t];
         });
@@ -125,7 +132,8 @@ std::vector<MetricGroup::Metric> metrics_of_kinds() {
   std::vector<MetricGroup::Metric> metrics;
   for (const AuxiliaryLossKind& kind : auxiliary_loss_kinds()) {
     // Variance terms and the negative information are negative by definition.
-    const bool positive = kind.name.rfind("variance", 0) != 0 && kind.name != "mutual_information";
+    const bool positive = kind.name.rfind("variance", 0) != 0 && kind.name != "mutual_information" &&
+                          kind.name != "class_scores";
     metrics.push_back(metric(kind.name + "_loss", positive, "the term that loss." + kind.name + " weighs",
                              kind.name + " loss", kind.name + " loss"));
     metrics.push_back(metric(kind.name + "_loss_weighted", false, "times its coefficient",
@@ -152,8 +160,8 @@ MetricGroup gradient_metrics() {
 MetricGroup auxiliary_losses_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, AuxiliaryLossesMeter>(
       "auxiliary_losses",
-      "losses on the routing, on the test rows in blocks of 1024 under the training gating, whether or not "
-      "training adds them; see the fields of loss; uses probabilities and what gating.train selects",
+      "losses on the routing of the test rows, in blocks of 1024 under the training gating. Training need "
+      "not add them. See the fields of loss. It uses probabilities and what gating.train selects",
       metrics_of_kinds());
   group.by_default = false;
   group.of_layers = true;

@@ -173,8 +173,7 @@ class VoronoiMeter final : public ModelMeter<Real> {
     if (!places_) return;
     const std::vector<double> parameters(moment.model.parameters.begin(), moment.model.parameters.end());
     const MixingMeasure fitted = places_->read(parameters);
-    const bool even_power = fitted.form.expert == MixtureForm::Expert::power && fitted.form.power % 2 == 0;
-    const VoronoiErrors errors = voronoi_errors(components_of(fitted), components_, even_power);
+    const VoronoiErrors errors = voronoi_errors(components_of(fitted), components_, !has_signs(fitted.form));
     // Softmax gates are measured with all experts, other gates as they were fitted.
     const Network<Real>& network = *moment.model.network;
     const bool is_soft = fitted.form.gate == MixtureForm::Gate::softmax && fitted.form.selected == 0;
@@ -291,8 +290,8 @@ GaussianErrors gaussian_errors(const MixtureComponents& fitted, const Vector& fi
 MetricGroup voronoi_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, VoronoiMeter>(
       "voronoi",
-      "a fitted mixture against the true one of moe_regression; fits belong to the nearest true component, "
-      "errors are of differences g_i − g_k and of (a, b) (Nguyen et al.); uses no routing",
+      "a fitted mixture against the true one of moe_regression. A fit belongs to the nearest true component. "
+      "Errors compare g_i − g_k and (a, b) (Nguyen et al.). It uses no routing",
       {metric("voronoi_loss", true,
               "Voronoi loss D: exact cells with power 1, over-specified with 2, and weights", "Voronoi loss",
               "Voronoi loss"),

@@ -200,8 +200,9 @@ void Claim::bind(Fields& fields) {
              "each arm is at its best: it sets every path of \"tune\" to a value of its own");
   fields.add("origin", origin, {"paper", "ours"}, "whose claim it is");
   fields.add(
-      "reading", reading, {"main", "other"},
-      "main: families of claims count it; other: a further reading of the same sentence, shown next to it");
+      "reading", reading, {"main", "other", "excluded"},
+      "main: families of claims count it; other: a further reading of the same sentence, shown next to it; "
+      "excluded: a reading that the paper's own numbers rule out, whose verdict is excluded");
   fields.add("regime", regime,
              "the sweep points that the claim covers: a list as in at, or a condition such as "
              "\"data.train_samples >= 1000 and model.experts > 4\"; other points are outside (default: all)");

@@ -132,6 +132,12 @@ class SideValues {
     }
     return false;
   }
+  /// Whether the side's own arm has a router that the task does not teach.
+  bool is_untaught() const {
+    if (side_.is_constant()) return false;
+    const auto& own = rows_.rows(side_.arm, point_);
+    return !own.empty() && own.front().second->is_untaught;
+  }
   /// The row of the side's own arm if its cell is done. Otherwise null, and `problem` says why.
   const ResultRow* done_row(int seed, std::string& problem) const {
     return find_done(side_.arm, seed, problem);
@@ -235,6 +241,8 @@ ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const R
   const SideValues left_values(claim.left, at.left, at.left_step, rows),
       right_values(claim.right, at.right, at.right_step, rows);
   ClaimPairs pairs;
+  pairs.are_untaught = is_task_loss(claim.left) && is_task_loss(claim.right) && left_values.is_untaught() &&
+                       right_values.is_untaught();
   int incomplete = 0;
   for (const int seed : seeds) {
     if (is_ragged && (!left_values.has(seed) || !right_values.has(seed))) continue;
@@ -276,12 +284,26 @@ bool is_positive_side(const ClaimSide& side, const RowIndex& rows,
   });
 }
 
-bool is_relative_to_trivial(const ClaimSide& side) {
+namespace {
+
+/// The name of a side's metric without an evaluation's name; empty unless the side is one metric of one arm.
+std::string plain_metric(const ClaimSide& side) {
   const bool is_plain = !side.is_constant() && side.relative_to.empty() && side.distance_from.empty();
-  if (!is_plain || side.metric.find(' ') != std::string::npos) return false;
+  if (!is_plain || side.metric.find(' ') != std::string::npos) return "";
   const std::size_t dot = side.metric.rfind('.');
-  const std::string name = dot == std::string::npos ? side.metric : side.metric.substr(dot + 1);
+  return dot == std::string::npos ? side.metric : side.metric.substr(dot + 1);
+}
+
+}  // namespace
+
+bool is_relative_to_trivial(const ClaimSide& side) {
+  const std::string name = plain_metric(side);
   return name.starts_with("test_nmse") || name.starts_with("train_nmse");
+}
+
+bool is_task_loss(const ClaimSide& side) {
+  const std::string name = plain_metric(side);
+  return is_relative_to_trivial(side) || name.starts_with("test_loss") || name.starts_with("train_loss");
 }
 
 namespace {

@@ -64,6 +64,7 @@ struct ClaimPairs {
   std::vector<Interval> left, right;  ///< see observed() in observation.h
   std::string problem;                ///< why a pair is incomplete; empty if all pairs are complete
   int lost_left = 0, lost_right = 0;  ///< seeds of which one side alone diverged, if diverged cells lose
+  bool are_untaught = false;          ///< no gradient of the task reaches the routers of both sides
 
   /// Whether no value is censored.
   bool exact() const;
@@ -79,6 +80,9 @@ ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const R
 /// because equal curves have distance 0.
 bool is_positive_side(const ClaimSide& side, const RowIndex& rows,
                       const std::function<bool(const std::string&)>& is_positive);
+
+/// Whether the side is a loss of the task.
+bool is_task_loss(const ClaimSide& side);
 
 /// Whether the side is a loss relative to predicting the mean of the labels: an nmse, which is 1 for that
 /// predictor.

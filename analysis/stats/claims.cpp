@@ -41,6 +41,7 @@ std::string to_string(Origin origin) {
 }
 
 std::string to_string(Reading reading) {
+  if (reading == Reading::excluded) return "excluded";
   return reading == Reading::main ? "main" : "other";
 }
 
@@ -432,6 +433,9 @@ void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, C
   } else if (is_uninformative(pointed, point)) {
     point.verdict = Verdict::uninformative;
     add_note(point, "both sides are no better than trivial (nmse ≥ 1)");
+  } else if (pairs.are_untaught) {
+    point.verdict = Verdict::uninformative;
+    add_note(point, "no gradient of the task reaches the routers of both sides");
   } else if (pointed.op != '~' && are_arms && are_equal && !has_losses) {
     point.verdict = Verdict::uninformative;
     add_note(point, "both sides are equal in every pair");
@@ -601,6 +605,10 @@ ClaimResult evaluate_claim(const Claim& claim, const RowIndex& rows, const Metri
   }
   if (claim.is_tuned) result.statement += tuned_text(claim);
   result.text = claim.text.value_or(result.statement);
+  if (claim.reading == Reading::excluded) {
+    result.verdict = Verdict::excluded;
+    return result;
+  }
   combine_points(result);
   result.p_value = claim_p_value(result);
   return result;
@@ -620,6 +628,8 @@ std::string to_string(Verdict verdict) {
       return "uninformative";
     case Verdict::outside:
       return "outside";
+    case Verdict::excluded:
+      return "excluded";
     case Verdict::inconclusive:
       break;
   }

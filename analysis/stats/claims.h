@@ -24,7 +24,8 @@
 ///   inconclusive    the point has fewer than 3 pairs, or a cell of a pair diverged, failed, is missing or
 ///                   lacks the metric. Its numbers use the complete pairs.
 ///   uninformative   both sides have a mean nmse ≥ 1, which is no better than predicting the mean; or two
-///                   arms are equal in every pair; or the routers of both arms have no task gradient.
+///                   arms are equal in every pair; or a loss of the task is compared, and no
+///                   gradient of the task reaches the routers of both arms.
 ///
 /// `difference` holds the interval that decided. This is the 95 % interval, except where only the wider one
 /// refutes, or fails to refute: then it is the wider one. `level` names which.
@@ -174,8 +175,9 @@ enum class Origin { paper, ours };
 std::string to_string(Origin origin);
 
 /// `main`: the reading of the paper's sentence that its family is judged by. `other`: a further reading,
-/// which is shown next to it.
-enum class Reading { main, other };
+/// which is shown next to it. `excluded`: a reading that the paper's own numbers rule out, so no result of it
+/// speaks against the paper.
+enum class Reading { main, other, excluded };
 std::string to_string(Reading reading);
 
 /// What a diverged cell does: it leaves its point undecided, or it loses against the other side.
@@ -212,8 +214,9 @@ struct ClaimAxis {
 };
 using ClaimOptions = OneOf<ClaimAxis>;
 
-/// The verdict on a claim or a point. Only points can be `uninformative` or `outside`.
-enum class Verdict { reproduced, refuted, equivalent, inconclusive, uninformative, outside };
+/// The verdict on a claim or a point. Only points can be `uninformative` or `outside`, and only claims can be
+/// `excluded`, by their reading.
+enum class Verdict { reproduced, refuted, equivalent, inconclusive, uninformative, outside, excluded };
 std::string to_string(Verdict verdict);
 
 /// P values of a point (significance.h), without Bonferroni correction.

@@ -56,6 +56,7 @@ struct ResultRow {
   MetricValues metrics;           ///< at the last step
   std::vector<TraceEntry> trace;  ///< at every recorded step, the last included
   bool is_copy = false;           ///< repeats the row before it at another value of an unswept path
+  bool is_untaught = false;       ///< the router learns, but no gradient of the task reaches its scores
 
   /// The value of a swept path. Null if the path is not swept.
   const SweepValue* coordinate(const std::string& path) const { return coordinate_of(point, path); }

@@ -101,6 +101,14 @@ CheckFinding check_separation_criterion(const CheckEffort& effort, const MetricR
 /// |δμ_q|.
 CheckFinding check_separated_where_tight(const CheckEffort& effort, const MetricRule& rule = inverse_weights);
 
+/// The proof's own hypothesis: Σ_{q tight} m_q > d − α with α < 1/2, and |δμ_q| larger on each of these
+/// features than on all others. Measures the share of instances with ‖δμ‖_M ≥ ‖δμ‖, for 3 tight features of 8
+/// with α = 0.1. The hypothesis is not enough: one tight feature may take all weight from another with a
+/// larger difference. With m_q ≥ 1 on every tight feature (`each_above_one`) it is, since then
+///   Σ (m_q − 1) δμ_q² ≥ (min_tight δμ² − max_other δμ²) Σ_other (1 − m_q) ≥ 0.
+CheckFinding check_concentrated(const CheckEffort& effort, bool each_above_one,
+                                const MetricRule& rule = inverse_weights);
+
 /// Measures how often ‖δμ‖_M < ‖δμ‖ for independent dispersions and differences: d = 8, log s ~ N(0,
 /// spread²), δμ ~ N(0, I).
 CheckFinding check_separation_failures(const CheckEffort& effort, double spread, double predicted,
@@ -180,6 +188,29 @@ Matrix best_metric(const Matrix& covariance, const Matrix& noise);  ///< (Σ + �
 /// random metric.
 CheckFinding check_ceiling(const CheckEffort& effort, const FullMetricRule& best = best_metric);
 
+// Proposition 1 for the router that it names. Eq. 2 and Definition 2 take the largest hᵀM e_k, a dot product.
+// Here e_k = μ_k. A point of cluster a is wrong with probability Φ(m / √(δᵀM(Σ)Mδ)) for the mean margin
+// m = μ_aᵀMδ. The nearest mean has m = −δᵀMδ/2 in its place: a dot product lacks the terms −½ e_kᵀM e_k.
+
+/// The mean of the margin by which a point of the first cluster prefers the second.
+using MarginRule = std::function<double(const Vector& own, const Vector& other, const Vector& metric)>;
+double dot_product_margin(const Vector& own, const Vector& other, const Vector& metric);  ///< μ_aᵀMδ
+/// With −½ e_kᵀM e_k added to each score: −δᵀMδ/2.
+double centred_margin(const Vector& own, const Vector& other, const Vector& metric);
+
+/// Clusters: means (k, d) and standard deviations of features (k, d).
+struct DiagonalClusters {
+  Matrix means, deviations;
+};
+using ClusterLaw = std::function<DiagonalClusters(Engine& engine)>;
+DiagonalClusters draw_unrelated_pair(Engine& engine);  ///< d = 8, log σ ~ N(0, 1), means N(0, I)
+/// The law of scenarios/acmoe2025: 16 clusters in 24 dimensions, .15 on 6 features, 1.5 on the others.
+DiagonalClusters draw_shipped_clusters(Engine& engine);
+
+/// Measures the share of ordered pairs of clusters in which M = diag(1/σ) of the point's own cluster has no
+/// higher probability of a wrong assignment than M = I, without noise.
+CheckFinding check_router_errors(const CheckEffort& effort, const ClusterLaw& law, const MarginRule& margin);
+
 // Proposition 2: κ(MΣM) ≤ κ(Σ). The paper takes these for the condition numbers of the router's Hessian with
 // and without M. With M = diag(Σ)^{−1/2}, as from mean absolute deviations, MΣM is the correlation matrix,
 // and κ = 1 for diagonal Σ. With M = diag(Σ)^{−1}, as from variances, κ(MΣM) = κ(Σ^{−1}) = κ(Σ) for diagonal
@@ -223,6 +254,11 @@ CheckFinding check_wishart(const CheckEffort& effort, const ScalingRule& rule, d
 /// others. M_c = diag(1/σ_c) has mean 1.
 CheckFinding check_pooled_moment(const CheckEffort& effort, double mean_std);
 
+/// The same with the factor B(h) of the Hessian in one row of a router (see check_router_hessian): κ of the
+/// mean of B(h)(M_c h)(M_c h)ᵀ against κ of the mean of B(h)hhᵀ, both max|λ|/min|λ|. Four constant experts
+/// and a random router serve rows of the same law, one target for each cluster.
+CheckFinding check_pooled_hessian(const CheckEffort& effort, double mean_std);
+
 // The proof of Proposition 2 (Eq. 30-32) gives the Hessian of the loss in one row of the router as
 // H^(i) = B_i E[(Mh)(Mh)ᵀ], where B_i is "some constant that depends only on i". But B_i depends on the
 // sample and may be negative: H^(i) = E[B_i(h)(Mh)(Mh)ᵀ]. So H^(i) may be indefinite, and its condition
@@ -251,5 +287,30 @@ double corrected_factor(double epsilon);   ///< 2ε − ε²
 /// Measures the largest |λ_i − Σ_ii| / (factor · max_j |λ_i − λ_j|), which is at most 1, over random Σ of 2
 /// to 8 dimensions. ε is the smallest that fits each Σ.
 CheckFinding check_eigenvalue_bound(const CheckEffort& effort, const BoundFactor& factor);
+
+// Remark 3: Pr[wrong] of Eq. 10 is e^(−O(‖δμ‖²)), from 1 − Φ(x) ~ e^(−x²/2)/(x √(2π)). With x = t ‖u‖²/(2
+// √(uᵀΣu)) for δμ = t u, it is an exponential in t² with the rate ‖u‖⁴/(8 uᵀΣu).
+
+/// The claimed rate −ln Pr / t² for large t.
+using DecayRate = std::function<double(const Vector& direction, const Matrix& covariance)>;
+double gaussian_decay(const Vector& direction, const Matrix& covariance);
+
+/// Measures the largest relative difference of −(ln Pr(2t) − ln Pr(t) + ln 2)/(3t²) from the rate, with t
+/// such that x = 8. Mills' ratio gives about 1/(2·8⁴).
+CheckFinding check_decay(const CheckEffort& effort, const DecayRate& rate = gaussian_decay);
+
+// Remark 4: EM for a Gaussian mixture converges faster with less overlap, and M lowers the overlap. One M for
+// all points is a linear map. It changes neither the overlap nor the steps of EM whose components have
+// covariances of their own. It changes EM with spherical components, whose metric is the Euclidean one.
+
+/// Measures the share of instances in which EM for two components ±μ converges faster in the space of
+/// M = diag(1/σ): d = 8, covariance diag(σ²), the larger |μ_q| on the tighter feature. EM estimates μ and a
+/// covariance, which is v I for `spherical` components. The rate is the quotient of two steps in succession
+/// near the fixed point.
+CheckFinding check_em(const CheckEffort& effort, bool spherical);
+
+/// The same rates: measures the low end of the 99.9 % interval of the mean gain. Predicted: above 0, beyond
+/// rounding.
+CheckFinding check_mean_em(const CheckEffort& effort, bool spherical);
 
 }  // namespace moelab

@@ -30,19 +30,27 @@
   entry(acmoe2025_pooled_moment)            \
   entry(acmoe2025_router_hessian)           \
   entry(acmoe2025_lemma4)                   \
+  entry(acmoe2025_remark3)                  \
+  entry(acmoe2025_remark4)                  \
   entry(graph_of_tokens2025_topk)           \
   entry(graph_of_tokens2025_model)          \
   entry(graph_of_tokens2025_independence)   \
+  entry(graph_of_tokens2025_head)           \
   entry(graph_of_tokens2025_point_estimate) \
   entry(graph_of_tokens2025_likelihood)     \
   entry(graph_of_tokens2025_proposition1)   \
   entry(graph_of_tokens2025_mixing)         \
   entry(specialization2025_cross_gradient)  \
+  entry(specialization2025_task_gradient)   \
   entry(specialization2025_slope)           \
   entry(specialization2025_balance)         \
   entry(specialization2025_lemma)           \
   entry(identifiability)                    \
-  entry(questions_exact)
+  entry(chen2022_theorem)                   \
+  entry(patch_routing2023)                  \
+  entry(questions_exact)                    \
+  entry(continual2025)                      \
+  entry(latent_single_index2025)
 // clang-format on
 
 namespace moelab {
@@ -97,6 +105,8 @@ const char* to_string(CheckVerdict verdict) {
       return "hypotheses not met";
     case CheckVerdict::inconclusive:
       return "inconclusive";
+    case CheckVerdict::regression:
+      return "regression";
   }
   return "";
 }
@@ -114,7 +124,8 @@ CheckVerdict verdict_of(const CheckFinding& finding) {
     if (!std::isfinite(number)) return CheckVerdict::inconclusive;
   }
   if (finding.error_bound > finding.resolution) return CheckVerdict::inconclusive;
-  return stands_as_predicted(finding) ? CheckVerdict::holds : CheckVerdict::fails;
+  if (!stands_as_predicted(finding)) return CheckVerdict::fails;
+  return finding.is_regression ? CheckVerdict::regression : CheckVerdict::holds;
 }
 
 CheckFinding expected_zero(double measured, double error_bound, std::string error_origin,
@@ -145,6 +156,7 @@ CheckFinding measured_frequency(int hits, int instances, double predicted, doubl
   finding.predicted = predicted;
   finding.error_bound = kStandardErrors * std::sqrt(predicted * (1 - predicted) / instances) + unit / 2;
   finding.resolution = 2 * unit;
+  finding.is_regression = true;
   return finding;
 }
 

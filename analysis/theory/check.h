@@ -17,9 +17,9 @@
 
 namespace moelab {
 
-enum class CheckVerdict { holds, fails, hypotheses_not_met, inconclusive };
+enum class CheckVerdict { holds, fails, hypotheses_not_met, inconclusive, regression };
 
-/// "holds", "fails", "hypotheses not met", "inconclusive".
+/// "holds", "fails", "hypotheses not met", "inconclusive", "regression".
 const char* to_string(CheckVerdict verdict);
 
 /// A condition of the statement, with the number that was found.
@@ -48,6 +48,8 @@ struct CheckCurve {
 /// 2. A number that is not finite, or error_bound > resolution, gives `inconclusive`.
 /// 3. The check holds if |measured − predicted| ≤ error_bound (equal), measured ≤ predicted + error_bound
 ///    (at_most) or measured ≥ predicted − error_bound (at_least). Otherwise it fails.
+/// 4. A prediction that is a stored number of an earlier simulation tests the program, not the statement. It
+///    gives `regression` in place of `holds`.
 struct CheckFinding {
   std::vector<Hypothesis> hypotheses = {};
   Relation relation = Relation::equal;
@@ -58,7 +60,8 @@ struct CheckFinding {
   /// The widest error bound with which the comparison is still informative.
   double resolution = std::numeric_limits<double>::infinity();
   CheckDetails details = {};
-  CheckCurve curve = {};  ///< most checks have no points
+  CheckCurve curve = {};       ///< most checks have no points
+  bool is_regression = false;  ///< the prediction is a stored number of an earlier simulation
 };
 
 CheckVerdict verdict_of(const CheckFinding& finding);
@@ -107,8 +110,8 @@ CheckFinding in_standard_errors(double largest, CheckDetails details = {}, doubl
 /// follow the number of instances.
 CheckFinding every_instance(int hits, int instances, std::string error_origin, CheckDetails details = {});
 
-/// A frequency that the paper prints, rounded to `unit`. The error bound is 4 standard errors and half a
-/// unit.
+/// A regression: a frequency of an earlier simulation, rounded to `unit`. The error bound is 4 standard
+/// errors and half a unit.
 CheckFinding measured_frequency(int hits, int instances, double predicted, double unit,
                                 CheckDetails details = {});
 

@@ -276,6 +276,12 @@ CheckFinding check_off_cluster_mass(const CheckEffort& effort, int clusters,
 /// multiplies the samples at which the rows start. With `router_rate` 0 the rows stay there.
 CheckFinding check_specialists(const CheckEffort& effort, double row_scale = 1, double router_rate = 1e-3);
 
+/// The theorem's own setting: k = 16, d = 32, n = ⌈d k ln k⌉ samples, E = ⌈2 k ln k⌉ rows at samples, and
+/// ⌈8 ln n⌉ steps of gradient descent on all n samples. Measures the same distance, `directions` instead the
+/// least cosine between a row of the router at that step and after as many steps again, which is claimed to
+/// be 1, at least 0.99.
+CheckFinding check_sample_specialists(const CheckEffort& effort, bool directions, double row_scale = 1);
+
 // Theorem 4 (appendix F): population gradient descent on the truncated two-component problem from tiny random
 // weights with η_u ≫ η_w ends with ŵ = ±z, ‖w‖ → ∞ and u = ±v. The checks compare a finite number of steps
 // with what the proof's own reduction (w = α z, u = u*(w)) predicts for it.

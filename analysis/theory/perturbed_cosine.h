@@ -28,15 +28,28 @@ std::vector<NamedForm> gate_forms();
 /// The gate with linear experts, (aᵀx + b)² and rectifiers.
 std::vector<NamedForm> with_experts(const NamedForm& gate);
 
+/// The gate with experts for which ‖(a, b)‖ = 1: linear, (aᵀx + b)², (aᵀx + b)³, rectifiers, GELUs and
+/// sigmoids.
+std::vector<NamedForm> with_unit_experts(const NamedForm& gate);
+
+/// Why unit experts of this kind that share a component's gate cannot give its f* unless they are equal.
+std::string unit_argument(const MixtureForm& form);
+
 /// The published rate at which over-specified fits find the experts, with its source, or "none found".
 std::string published_rate(const NamedForm& gate, const NamedForm& expert);
 
 /// A truth in two dimensions. With two components it is the one of scenarios/perturbed_cosine/rates.json. Two
-/// levels have four components, and K selected ones have three.
+/// levels have four components, and K selected ones have three. Unit experts have length 1.
 MixingMeasure example_measure(const MixtureForm& form);
 
 /// f_G at rows x (n, d), (n): regression_value for all rows at once.
 Vector regression_values(const MixingMeasure& measure, const Matrix& x);
+
+/// The same measure with every expert divided by its length, if its form has unit experts.
+MixingMeasure on_sphere(MixingMeasure measure);
+
+/// All parameters of a measure in order.
+std::vector<double*> measure_parameters(MixingMeasure& measure);
 
 /// A family of measures through `measure` that all have its regression function.
 struct Invariance {
@@ -54,7 +67,7 @@ CheckFinding check_invariances(const CheckEffort& effort, const MixtureForm& for
 /// Counts the directions in which f does not change to first order, with as many components as the truth:
 /// eigenvalues of the Gram matrix (1/n) Σ ∂f/∂θ ∂f/∂θᵀ over draws of x, θ all parameters, that are at most
 /// 1e-13 of the largest. Predicted: the dimensions of invariances(). With more, single fits would be slower
-/// than n^(−1/2).
+/// than n^(−1/2). Unit experts are divided by their lengths, so that each adds one such direction.
 CheckFinding check_gram(const CheckEffort& effort, const MixtureForm& form);
 
 // Causes that the perturbed-cosine paper names (Table 1)
@@ -114,6 +127,33 @@ FlattestSplit flattest_split(const SplitCell& cell, const Matrix& x, double spre
 /// divide: each has the whole weight, and c_1^q + c_2^q = 1. With K selected components one more is selected.
 /// Measures the largest |f_G − f*| over draws of x. It is 0 if no least-squares fit can find c_1.
 CheckFinding check_scaled_experts(const CheckEffort& effort, const MixtureForm& form, double first_scale);
+
+/// Values of SecondOrder::least below this one are errors of differences.
+constexpr double kUnseenChange = 1e-5;
+
+/// How f changes to second order if any number of components share the first one's cell.
+///
+/// Let component i be at θ + δ_i with the weight p_i exp(β0), Σ p_i = 1. Then f_G − f* = D c + ½ M : H +
+/// o(‖δ‖²), with the derivatives D of f in all parameters of the truth, some c, the second derivatives H of
+/// the component's part, and M = Σ p_i δ_i δ_iᵀ. M is positive semidefinite. If no such M ≠ 0 cancels against
+/// D, then ‖f_G − f*‖ is at least of the order of Σ p_i ‖δ_i‖².
+struct SecondOrder {
+  int directions = 0;  ///< of δ
+  int unseen = 0;      ///< null directions of the Gram matrix of H beside D, over all symmetric M
+  double least = 0;    ///< the least ‖D c + M : H‖ / ‖f*‖ over c and M with trace 1
+};
+SecondOrder second_order(const SplitCell& cell, const Matrix& x);
+
+/// Counts the ways in which components of one cell can differ while f does not change to second order.
+/// Predicted: 0, so that any number of fits in a cell are found at the rate n^(−1/4). For experts with second
+/// derivatives only. Unit experts stay on the sphere.
+CheckFinding check_second_order(const CheckEffort& effort, const MixtureForm& form);
+
+/// The order r of ‖f_G − f*‖ ~ ε^r for two rectifiers ε apart around the first one, with its gate and half of
+/// its weight each. f_G − f* is of the order of ε within a distance of the order of ε from the kink, where no
+/// change of other parameters cancels it. Measures the mean slope over directions. It tends to 3/2, so
+/// that experts are found at the rate n^(−1/3). Predicted: below the 2 of smooth experts.
+CheckFinding check_kinks(const CheckEffort& effort, const MixtureForm& form);
 
 /// The order r of ‖f_G − f*‖ ~ ε^r along the flattest measures with two components ε apart in the first cell.
 /// Measures the slope of logarithms between the two smallest of three spreads. Predicted: 2.

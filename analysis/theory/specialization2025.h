@@ -36,6 +36,33 @@ CheckFinding check_below_one(const std::string& term = "aux");
 CheckFinding check_cross_gradient(const CheckEffort& effort, const std::string& term,
                                   ParameterGroup::Role role, int layers = 1);
 
+// Eqs. 3 and 20: ∂L/∂θ_j = Σ_i s_ij x_i for expert j, and Eqs. 4 and 23: ∂L/∂θ_R = Σ_i Σ_j (x_i·θ_j)
+// ∂s_ij/∂θ_R
+// + α Σ_j f_j Σ_i ∂s_ij/∂θ_R. Both lack the gradient g_i = ∂L_h/∂y_i of the task loss in the output.
+
+/// One layer y_i = Σ_j s_ij θ_jᵀ x_i of linear experts with one output. s (N, E) are softmax scores x_iᵀ ρ_j,
+/// zero but for the K largest, whose choice is held fixed. L = ½ Σ_i (y_i − t_i)² + α Σ_j f_j Σ_i s_ij.
+struct LinearLayer {
+  Matrix x;                ///< (N, d)
+  Vector targets;          ///< t (N)
+  Matrix experts, router;  ///< θ and ρ (E, d)
+  Matrix active;           ///< (N, E), 1 for a row's active experts, else 0
+  Vector loads;            ///< f (E)
+
+  Matrix scores() const;
+  Vector outputs() const;
+  double loss() const;
+};
+
+/// A gradient (E, d), and g (N) as the rule puts it into the printed formula: ones as printed.
+using OutputGradient = std::function<Vector(const LinearLayer& layer)>;
+Vector ones_as_printed(const LinearLayer& layer);
+Vector task_gradient(const LinearLayer& layer);  ///< y − t
+
+/// Measure the largest difference of the formula, with g from the rule, from central differences of the loss
+/// in the experts or the router, relative to their largest entry, over random layers.
+CheckFinding check_task_gradient(const CheckEffort& effort, bool in_router, const OutputGradient& rule);
+
 // Eqs. 6-9 and 28: derivatives of the orthogonality and variance losses, as printed and as corrected.
 //   L_v(S) = −(1/E) Σ_ij (s_ij − s̄_j)² for scores S (N, E), Eq. 7;
 //   L_o(X) = Σ_{j≠k} (x_j·x_k)² / ‖x_k‖² for the outputs X (K, o) of a row's active experts, Eq. 6 as a sum

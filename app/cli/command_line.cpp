@@ -8,10 +8,12 @@
 #include <csignal>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 
+#include "app/cli/terminal_output.h"
 #include "app/cli/verbs.h"
 #include "app/scenario/errors.h"
 #include "app/scenario/json.h"
@@ -221,9 +223,14 @@ int tell_lack_of_memory() noexcept {
 
 int run_command_line(int argc, const char* const* argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // writes beyond the file size limit then fail with an error
-  const VisibleOutput answers(std::cout), errors(std::cerr);
-  const bool json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+  const auto has_word = [&](std::string_view word) {
+    return std::find(argv, argv + argc, word) != argv + argc;
+  };
+  const bool json = has_word("--json");
   const char* const verb = argc > 1 ? argv[1] : "";
+  const std::unique_ptr<TerminalOutput> terminal =
+      terminal_output(std::cout, has_word("--help") || has_word("-h") ? "--help" : verb, json);
+  const VisibleOutput answers(std::cout), errors(std::cerr);
   try {
     const std::vector<std::string> words(argv, argv + argc);
     Program program;

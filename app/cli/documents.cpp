@@ -96,11 +96,11 @@ namespace {
 
 constexpr const char* kIntroduction =
     "# Scenario reference\n\n"
-    "Made from the table that checks scenarios; `moelab docs` writes it anew, `moelab list` prints the parts "
-    "that have kinds. A scenario is one JSON object. Its fields are named by dotted paths everywhere (arms, "
-    "sweep, `--set`, columns of the export), an entry of a list by its index (`figures.0.y`); an unknown one "
-    "is an error. An object that has kinds may be written as the bare name of one whose fields all have "
-    "defaults: `\"soft\"` for `{\"kind\": \"soft\"}`.\n";
+    "`moelab docs` makes this page from the table that checks scenarios. `moelab "
+    "list` prints the parts that have kinds.\n\nA scenario is one JSON object. Dotted paths name its fields "
+    "everywhere: in arms, in the sweep, in `--set` and in columns of the export. An entry of a list has its "
+    "index (`figures.0.y`). An unknown field is an error.\n\nAn object with kinds may be written as the bare "
+    "name of a kind whose fields all have defaults. `\"soft\"` stands for `{\"kind\": \"soft\"}`.\n";
 
 /// The values of a shape. The fields of objects have their own sections.
 std::string value_text(const Shape& shape) {
@@ -195,10 +195,10 @@ std::string theorem_catalogue(const std::vector<const Check*>& checks,
                               const std::vector<CheckFinding>& findings) {
   std::string text =
       "# Theorem checks\n\n"
-      "Made by `moelab docs` from the table of checks. `moelab check ID` runs one, or all whose names begin "
-      "so: it prints what is predicted and measured, with an error bound, and its exit status is 1 when a "
-      "verdict is not the expected one. A statement that is wrong as printed stands here twice, `as_printed` "
-      "(expected to fail) and `corrected`.\n";
+      "`moelab docs` makes this page from the table of checks. `moelab check ID` runs "
+      "one check, or all checks whose ids begin with ID. It prints the predicted and the measured value with "
+      "an error bound. The exit status is 1 if a verdict is unexpected.\n\nA statement that is wrong as "
+      "printed has two checks. `as_printed` is expected to fail, and `corrected` to hold.\n";
   std::string source;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const Check& check = *checks[i];
@@ -232,8 +232,8 @@ std::string value_text(const Option& option) {
 std::string command_reference() {
   std::string text =
       "# Commands\n\n"
-      "Made by `moelab docs` from the table of verbs. `moelab VERB --help` prints the same. Every verb also "
-      "takes `--help`.\n";
+      "`moelab docs` makes this page from the table of verbs. `moelab VERB --help` prints the "
+      "same. Every verb also takes `--help`.\n";
   for (const Verb& verb : verbs()) {
     const VerbCall call = verb.call();
     std::string usage = "moelab " + verb.name, table = "| option | value | meaning |\n|---|---|---|\n";

@@ -23,10 +23,16 @@ namespace fs = std::filesystem;
 
 struct PlotOptions {
   RunChoice run;
+  std::string style;
   bool json = false;
 
   void bind(VerbOptions& options) {
     run.bind(options);
+    options.add(
+        "--style", &style,
+        "width, font, title and caption of all figures: a paper at neurips (5.5 in wide), icml (3.25 in) "
+        "or jmlr (6 in), slides, or screen",
+        {.check = one_of("style", style_names())});
     bind_json(options, json);
   }
 };
@@ -35,8 +41,9 @@ int plot(const PlotOptions& options) {
   const RunAddress run = options.run.address();
   const RunResults results = load_results(run);
   print_notes(results);
-  std::vector<fs::path> figures = draw_figures(results, run.directory());
-  for (fs::path& file : draw_claims(results, run.directory())) figures.push_back(std::move(file));
+  const FigureStyle style = options.style.empty() ? FigureStyle() : style_preset(options.style, "--style");
+  std::vector<fs::path> figures = draw_figures(results, run.directory(), style);
+  for (fs::path& file : draw_claims(results, run.directory(), style)) figures.push_back(std::move(file));
   if (options.json) {
     print_files(figures, true);
   } else {

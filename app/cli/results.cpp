@@ -18,6 +18,7 @@
 #include "app/store/export.h"
 #include "app/store/imported_arms.h"
 #include "plots/report/table.h"
+#include "plots/texts.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -298,12 +299,6 @@ std::string means_csv(const RunResults& results, const std::vector<std::string>&
   return text;
 }
 
-std::string with_replaced(std::string text, const std::string& part, const std::string& by) {
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += by.size())
-    text.replace(at, part.size(), by);
-  return text;
-}
-
 /// Surround the best entry until the table is written, because formats escape their own marks; in no name or
 /// number.
 constexpr const char *kBestBegins = "⟦", *kBestEnds = "⟧";
@@ -314,26 +309,6 @@ std::string dashed_markdown(const Table& table) {
   for (std::vector<std::string>& row : dashed.rows)
     std::replace(row.begin(), row.end(), std::string("-"), std::string("–"));
   return with_replaced(with_replaced(markdown_table(dashed), kBestBegins, "**"), kBestEnds, "**");
-}
-
-/// The text with the special characters of TeX escaped.
-std::string latex_text(const std::string& text) {
-  static const std::map<char, std::string> escapes = {{'&', "\\&"},
-                                                      {'%', "\\%"},
-                                                      {'$', "\\$"},
-                                                      {'#', "\\#"},
-                                                      {'_', "\\_"},
-                                                      {'{', "\\{"},
-                                                      {'}', "\\}"},
-                                                      {'~', "\\textasciitilde{}"},
-                                                      {'^', "\\textasciicircum{}"},
-                                                      {'\\', "\\textbackslash{}"}};
-  std::string escaped;
-  for (const char c : text) {
-    const auto found = escapes.find(c);
-    escaped += found == escapes.end() ? std::string(1, c) : found->second;
-  }
-  return with_replaced(std::move(escaped), "±", "$\\pm$");
 }
 
 /// A tabular of the package booktabs.

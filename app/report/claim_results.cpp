@@ -172,7 +172,10 @@ std::string right_text(const ClaimPoint& point) {
 std::string statement_text(const ClaimResult& claim) {
   std::string shape = shape_statement(claim);
   if (!claim.regime.empty()) shape += (shape.empty() ? "in the regime " : "; in the regime ") + claim.regime;
-  if (claim.reading == Reading::other) shape += shape.empty() ? "another reading" : "; another reading";
+  if (claim.reading != Reading::main) {
+    shape += shape.empty() ? "" : "; ";
+    shape += claim.reading == Reading::other ? "another reading" : "a reading that the paper excludes";
+  }
   if (!is_sequential(claim)) return shape;
   return shape + (shape.empty() ? "" : "; ") + "by confidence sequences, with seeds added while it was open";
 }
@@ -214,8 +217,8 @@ std::vector<ClaimResult> judge_claims(const RunResults& results, const std::file
 
 std::string claims_count_text(const std::vector<ClaimResult>& claims) {
   std::string text;
-  for (const Verdict verdict :
-       {Verdict::reproduced, Verdict::refuted, Verdict::equivalent, Verdict::inconclusive}) {
+  for (const Verdict verdict : {Verdict::reproduced, Verdict::refuted, Verdict::equivalent,
+                                Verdict::inconclusive, Verdict::excluded}) {
     const auto count = std::ranges::count(claims, verdict, &ClaimResult::verdict);
     if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(verdict));
   }
@@ -307,7 +310,9 @@ class Replacement {
     const std::vector<std::string> names = Expression::parse(metric, "metric").names();
     const std::vector<std::string>& paths = table_.sweep_paths;
     return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-      return metrics_.contains(name) || std::find(paths.begin(), paths.end(), name) != paths.end();
+      // If no cell reached its target, the rows have the flag of censoring alone.
+      return metrics_.contains(name) || metrics_.contains(censored_name(name)) ||
+             std::find(paths.begin(), paths.end(), name) != paths.end();
     });
   }
 

@@ -100,6 +100,7 @@ std::string rule_text(const ClaimResult& claim, int tests) {
 std::string reason(const ClaimPoint& point) {
   const std::string level = level_text(point.level);
   switch (point.verdict) {
+    case Verdict::excluded:  // never of a point
     case Verdict::outside:
       return "the paper's statement does not cover this point, so it has no part in the verdict";
     case Verdict::uninformative:
@@ -162,6 +163,9 @@ std::string combination(const ClaimResult& claim) {
           judged == 1 ? "the only judged point is" : fmt::format("all {} judged points are", judged),
           to_string(claim.verdict));
       break;
+    case Verdict::excluded:
+      text = "Excluded, because the paper's own numbers rule out this reading.";
+      break;
     default:
       text = judged == 0
                  ? "Inconclusive, because no point can speak."
@@ -188,6 +192,8 @@ std::string explanation(const ClaimResult& claim) {
   if (!claim.regime.empty()) text += fmt::format("Where the paper claims it: {}\n", claim.regime);
   if (claim.reading == Reading::other)
     text += "This is another reading of the paper's sentence. The main reading decides its family.\n";
+  if (claim.reading == Reading::excluded)
+    text += "The paper's own numbers exclude this reading, so nothing here speaks against the paper.\n";
   if (!claim.quote.empty()) text += fmt::format("The paper's words: “{}”\n", claim.quote);
   if (claim.points.empty()) return text + "\nThere is no point to judge.\n";
   const auto tests =

@@ -134,7 +134,7 @@ Json claims_list(const std::vector<Json>& entries) {
 }
 
 /// Returns the families of claims: those of one work and origin with the same words. The main readings decide
-/// the verdict. A family of other readings alone is decided by these.
+/// the verdict. A family of other readings alone is decided by these. Excluded readings belong to none.
 Json families_list(const std::vector<Json>& entries) {
   struct Family {
     Json claims = Json::array();
@@ -144,6 +144,7 @@ Json families_list(const std::vector<Json>& entries) {
   for (const Json& entry : entries) {
     const std::string work = work_of(entry.at("source").get<std::string>());
     for (const Json& claim : entry.at("claims")) {
+      if (claim.at("reading") == "excluded") continue;
       Family& family = families[{work, claim.at("origin").get<std::string>(),
                                  words_of(claim.at("text").get<std::string>())}];
       family.claims.push_back(

@@ -230,6 +230,11 @@ ReportedRun reported_run(const RunAddress& address) {
   run.builds_note = builds_text(results);
   run.notes = plan.notes;
   run.summary = summary_table(results.table, main_metric(plan));
+  // Tables name arms and paths as figures do.
+  const DisplayNames names(figure_source(results, directory).run);
+  const std::vector<std::string>& paths = results.table.sweep_paths;
+  for (std::string& head : run.summary.head)
+    head = std::find(paths.begin(), paths.end(), head) != paths.end() ? names.axis(head) : names.arm(head);
   run.crossings = crossings_table(results);
   run.rates = rate_tables(results);
   const std::vector<Claim> claims = claims_of(results);
@@ -342,10 +347,19 @@ LedgerRun ledger_run(const RunAddress& address) {
 void add_figures(const RunResults& results, const std::filesystem::path& directory, ReportedRun& run) {
   const FigureSource source = figure_source(results, directory);
   add_plan_figures(results, source, directory, run);
-  // The plan's claims come first, and only they have figures. Claims of imported arms follow.
-  std::vector<Drawing> of_claims = claim_drawings(source);
-  for (std::size_t i = 0; i < of_claims.size(); ++i)
-    run.claims.at(i).figure = ReportedFigure{std::move(of_claims[i]), ""};
+  if (std::optional<Drawing> forest = claims_drawing(source, "claims"))
+    run.forest = ReportedFigure{std::move(*forest), ""};
+  // The figure of the objective comes first.
+  const std::string objective = main_metric(results.head);
+  std::vector<std::string> shown;
+  for (const FigureOptions& figure : results.head.figures) {
+    const std::vector<std::string> metrics = metrics_of(figure);
+    if (std::find(metrics.begin(), metrics.end(), objective) != metrics.end())
+      shown.push_back(common_of(figure).id);
+  }
+  std::stable_partition(run.figures.begin(), run.figures.end(), [&](const ReportedFigure& figure) {
+    return !shown.empty() && figure.drawing.id == shown.front();
+  });
 }
 
 }  // namespace moelab

@@ -86,6 +86,14 @@ MetricValues fit_metrics(const FitOutcome& fit) {
     values["fit_near_minima"] = fit.minima->near;
     values["fit_near_diameter"] = fit.minima->diameter;
   }
+  if (fit.search) {
+    values["fit_best_found"] = fit.search->times_best;
+    values["fit_settled"] = fit.search->is_settled ? 1.0 : 0.0;
+  }
+  if (fit.search && fit.search->oracle_gap) {
+    values["fit_oracle_gap"] = *fit.search->oracle_gap;
+    values["fit_worse_than_oracle"] = *fit.search->oracle_gap > kOracleTolerance ? 1.0 : 0.0;
+  }
   return values;
 }
 
@@ -227,10 +235,15 @@ class CellRun {
     const auto share = [&](double of_phase) {
       return progress((static_cast<double>(phase_) + of_phase) / static_cast<double>(phases()));
     };
+    const auto round = [&](const FinishedRound& finished) {
+      const Timed timed(spent_.measuring);
+      for (Evaluation<Real>& evaluation : evaluations_)
+        evaluation.after_round(moment(finished.step), finished);
+    };
     const double measured = spent_.measuring;
     const TrainOutcome outcome = [&] {
       const Timed timed(spent_.training);
-      return experiment_.train({record, share, stop});
+      return experiment_.train({record, share, stop, round});
     }();
     spent_.training -= spent_.measuring - measured;
     operations_ += operations * static_cast<double>(outcome.step - steps_);

@@ -132,13 +132,19 @@ namespace {
 double fit_seconds(const TrainOptions& train, double steps, double samples, int experts) {
   if (!is_least_squares(train)) return 0;
   double rows = steps * samples;
-  if (const BestStartOptions* const best = train.start ? train.start->as<BestStartOptions>() : nullptr) {
+  if (const std::optional<BestStartOptions> best = many_starts(train.start)) {
     // A polishing step evaluates the loss L about twice. A row of the curvature takes as long as eight
     // evaluations of L. A likelihood computes the curvature over all samples.
     const bool is_likelihood = train.optimizer.as<LeastSquaresOptions>()->likelihood.has_value();
     const double curved = is_likelihood ? samples : std::min<double>(kCurvatureRows, samples);
     rows = best->starts * best->evaluations * std::min<double>(best->rows, samples) +
            best->polished * steps * (2 * samples + 8 * curved);
+    // A search polishes every start on its rows. Most searches stop long before their most starts.
+    if (const auto* const search = train.start->as<SearchStartOptions>()) {
+      const double first = std::min<double>(search->rows, samples);
+      rows = search->starts / 3.0 * (search->evaluations * first + steps * 4 * first) +
+             (search->polished + search->oracle) * steps * (2 * samples + 8 * curved);
+    }
   }
   return rows * experts * kNominalFit;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "app/run/results.h"
@@ -50,9 +51,9 @@ FigureSource figure_source(const RunResults& results, const std::filesystem::pat
           }};
 }
 
-DrawnFigure drawn_figure(const FigureOptions& figure, const FigureSource& source) {
+DrawnFigure drawn_figure(const FigureOptions& figure, const FigureSource& source, const FigureStyle& style) {
   try {
-    return {drawing_of(build_figure(figure, source)), ""};
+    return {drawing_of(build_figure(figure, source, style)), ""};
   } catch (const UserError& error) {
     // The error is not in the figure, so stored data are damaged or lost. Repair the run before drawing.
     if (!error.path().starts_with("figures.")) throw;
@@ -61,12 +62,13 @@ DrawnFigure drawn_figure(const FigureOptions& figure, const FigureSource& source
 }
 
 std::vector<std::filesystem::path> draw_figures(const RunResults& results,
-                                                const std::filesystem::path& directory) {
+                                                const std::filesystem::path& directory,
+                                                const FigureStyle& style) {
   const FigureSource source = figure_source(results, directory);
   std::vector<std::filesystem::path> files;
   std::string notes;
   for (const FigureOptions& figure : results.head.figures) {
-    const DrawnFigure drawn = drawn_figure(figure, source);
+    const DrawnFigure drawn = drawn_figure(figure, source, style);
     if (drawn.drawing)
       publish_drawing(*drawn.drawing, directory, directory / results.outputs / "figures", files);
     else
@@ -76,25 +78,46 @@ std::vector<std::filesystem::path> draw_figures(const RunResults& results,
   return files;
 }
 
-std::vector<Drawing> claim_drawings(const FigureSource& source) {
+std::vector<Drawing> claim_drawings(const FigureSource& source, const FigureStyle& style) {
   std::vector<Drawing> drawings;
   for (const Claim& claim : source.run.claims)
-    drawings.push_back(drawing_of(build_figure(claim_figure(claim.id), source)));
+    drawings.push_back(drawing_of(build_figure(claim_figure(claim.id), source, style)));
   return drawings;
 }
 
+std::optional<Drawing> claims_drawing(const FigureSource& source, const std::string& id,
+                                      const FigureStyle& style) {
+  std::optional<Forest> forest = claims_forest(source, id);
+  if (!forest) return std::nullopt;
+  forest->style = style;
+  return drawing_of(*forest);
+}
+
 std::vector<std::filesystem::path> draw_claims(const RunResults& results,
-                                               const std::filesystem::path& directory) {
+                                               const std::filesystem::path& directory,
+                                               const FigureStyle& style) {
+  const FigureSource source = figure_source(results, directory);
+  const std::filesystem::path figures = directory / results.outputs / "figures";
   std::vector<std::filesystem::path> files;
-  for (const Drawing& drawing : claim_drawings(figure_source(results, directory)))
-    publish_drawing(drawing, directory, directory / results.outputs / "figures" / "claims", files);
+  const auto is_taken = [](const FigureOptions& figure) { return common_of(figure).id == "claims"; };
+  const std::vector<FigureOptions>& own = results.head.figures;
+  const char* const id = std::any_of(own.begin(), own.end(), is_taken) ? "all_claims" : "claims";
+  if (const std::optional<Drawing> all = claims_drawing(source, id, style))
+    publish_drawing(*all, directory, figures, files);
+  for (const Drawing& drawing : claim_drawings(source, style))
+    publish_drawing(drawing, directory, figures / "claims", files);
   return files;
 }
 
 std::string figures_text(const std::vector<std::filesystem::path>& files) {
   std::string text;
+  std::filesystem::path before;
   for (const std::filesystem::path& file : files) {
-    if (file.extension() != ".svg") continue;
+    const bool is_picture =
+        file.extension() == ".svg" || file.extension() == ".pdf" || file.extension() == ".png";
+    const std::filesystem::path figure = file.parent_path() / file.stem();
+    if (!is_picture || figure == before) continue;
+    before = figure;
     std::vector<std::string> others;
     for (const std::filesystem::path& other : files) {
       if (other != file && other.parent_path() == file.parent_path() && other.stem() == file.stem())

@@ -27,23 +27,32 @@ struct DrawnFigure {
   std::optional<Drawing> drawing;
   std::string failure;  ///< "figures.map: …"; empty if the figure was drawn
 };
-DrawnFigure drawn_figure(const FigureOptions& figure, const FigureSource& source);
+DrawnFigure drawn_figure(const FigureOptions& figure, const FigureSource& source,
+                         const FigureStyle& style = {});
 
 /// Renders every figure of the plan into the folder figures/ of the plan's outputs, and returns the files.
 /// Each file is replaced as a whole. If a figure cannot be drawn from the saved data, the others are still
 /// drawn, and notes on stderr list the failures at the end. Throws EnvironmentError; then the failed figure's
 /// data and script remain.
+/// `style` goes before the figures' own.
 std::vector<std::filesystem::path> draw_figures(const RunResults& results,
-                                                const std::filesystem::path& directory);
+                                                const std::filesystem::path& directory,
+                                                const FigureStyle& style = {});
 
-/// Draws the figures of the claims, as kind "claim" does, without files.
-std::vector<Drawing> claim_drawings(const FigureSource& source);
+/// Small forest plots of the claims, as kind "claim" draws them, without files.
+std::vector<Drawing> claim_drawings(const FigureSource& source, const FigureStyle& style = {});
 
-/// Renders the figures of the claims into `directory`/figures/claims. Claim ids name the files.
+/// The forest plot of all claims, without files; none without claims.
+std::optional<Drawing> claims_drawing(const FigureSource& source, const std::string& id,
+                                      const FigureStyle& style = {});
+
+/// Renders the forest plot of all claims as `directory`/figures/claims.* (all_claims.* where a figure has
+/// that id), and a small one of each into figures/claims. Claim ids name the files.
 std::vector<std::filesystem::path> draw_claims(const RunResults& results,
-                                               const std::filesystem::path& directory);
+                                               const std::filesystem::path& directory,
+                                               const FigureStyle& style = {});
 
-/// Returns a line for each figure among these files: its SVG file and the figure's other files.
+/// Returns a line for each figure among these files: its first picture and the figure's other files.
 std::string figures_text(const std::vector<std::filesystem::path>& files);
 
 }  // namespace moelab

@@ -204,6 +204,19 @@ MeasuredValues Measurement<Real>::measure_last(const Moment<Real>& moment) {
 }
 
 template <class Real>
+void Measurement<Real>::after_round(const Moment<Real>& moment, const FinishedRound& round) {
+  if (!not_finite_.empty()) return;
+  try {
+    TestPass<Real> pass(moment, data_);
+    for (const Meters* meters : {&every_, &last_})
+      for (const std::unique_ptr<ModelMeter<Real>>& meter : meters->of_model)
+        meter->after_round({moment, pass}, round);
+  } catch (const NotFinite& found) {
+    not_finite_ = found.what();
+  }
+}
+
+template <class Real>
 MeasuredValues Measurement<Real>::complete(std::int64_t step) {
   MeasuredValues values;
   if (!not_finite_.empty() || !measured_.contains(step)) return values;

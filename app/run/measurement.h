@@ -68,6 +68,8 @@ class Measurement {
   /// Returns the metrics of groups with "records": "last", at the step of the last measure(). Empty if that
   /// step was not finite.
   MeasuredValues measure_last(const Moment<Real>& moment);
+  /// Tells the meters that a round of tasks in sequence has ended.
+  void after_round(const Moment<Real>& moment, const FinishedRound& round);
   /// Returns the metrics of a step that need the whole training. Call it after the last step. It is empty for
   /// a step that was not finite, and for all steps if the last step was not finite.
   MeasuredValues complete(std::int64_t step);
@@ -157,6 +159,10 @@ class Evaluation {
   /// Adds the metrics of the last record alone.
   void measure_last(const Moment<Real>& moment, MetricValues& values) {
     add(measurement_->measure_last(moment), values);
+  }
+  /// A round of tasks in sequence has ended. Attacks make a new test set for each record, so they skip it.
+  void after_round(const Moment<Real>& moment, const FinishedRound& round) {
+    if (!is_attack()) measurement_->after_round(moment, round);
   }
   /// Adds to each record the metrics that need the whole training. Call it after the last record.
   void complete(std::vector<TraceEntry>& trace);

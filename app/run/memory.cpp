@@ -265,12 +265,10 @@ void shrink(const CellShape& shape, const Shares& shares, TrainOptions& train) {
     train.batch_size = part_of(batch, shares.passes);
   }
   if (train.lr) train.lr = PerGroup(0.0);
-  const BestStartOptions* const best = train.start ? train.start->as<BestStartOptions>() : nullptr;
-  if (best) {
-    BestStartOptions one = *best;
-    one.starts = one.polished = 1;
-    one.evaluations = kSmallSteps;
-    train.start = one;
+  if (std::optional<BestStartOptions> one = many_starts(train.start)) {
+    one->starts = one->polished = 1;
+    one->evaluations = kSmallSteps;
+    train.start = *one;
   }
 }
 

@@ -161,6 +161,7 @@ std::string law_text(const LawComparison& comparison) {
 
 struct FitCounts {
   int fits = 0, not_converged = 0;
+  int with_oracle = 0, worse_than_oracle = 0;
 };
 
 /// Counts the fits in the cells that a slope uses.
@@ -173,6 +174,10 @@ FitCounts count_fits(const RateQuery& query, const ResultTable& table) {
     if (row.state != "done" || converged == row.metrics.end()) continue;
     ++counts.fits;
     counts.not_converged += converged->second == 0;
+    const auto worse = row.metrics.find("fit_worse_than_oracle");
+    if (worse == row.metrics.end()) continue;
+    ++counts.with_oracle;
+    counts.worse_than_oracle += worse->second != 0;
   }
   return counts;
 }
@@ -187,6 +192,9 @@ std::string cell_text(const RateEntry& entry, const ResultTable& table,
     text += fmt::format("; slope of the medians {:.2f}", *median);
   if (counts.not_converged > 0)
     text += fmt::format("; {} of {} fits not converged", counts.not_converged, counts.fits);
+  if (counts.worse_than_oracle > 0)
+    text += fmt::format("; {} of {} fits worse than their oracle-started fit", counts.worse_than_oracle,
+                        counts.with_oracle);
   if (entry.estimate.left_out > 0) text += fmt::format("; {} left out", entry.estimate.left_out);
   for (const auto& [arm, rate] : reported)
     if (arm == entry.arm) text += fmt::format(" ({})", rate);
@@ -275,6 +283,10 @@ Json rates_json(const RunResults& results) {
       const FitCounts counts = count_fits(entry.query, results.table);
       json["fits"] = counts.fits;
       json["fits_not_converged"] = counts.not_converged;
+      if (counts.with_oracle > 0) {
+        json["fits_with_oracle"] = counts.with_oracle;
+        json["fits_worse_than_oracle"] = counts.worse_than_oracle;
+      }
       json["repetitions"] = estimate.slope ? estimate.slope->count : 0;
       json["missing"] = estimate.missing;
       json["statements"] = Json::object();

@@ -153,6 +153,7 @@ Json summary_json(const ResultTable& table, const std::string& metric);
 /// - the law that held-out sizes prefer (compare_laws);
 /// - the slope of the medians;
 /// - the number of fits that did not converge;
+/// - the number of fits that are worse than their oracle-started fit;
 /// - the rate that the source reports.
 std::vector<Table> rate_tables(const RunResults& results);
 
@@ -163,6 +164,7 @@ std::string rates_markdown(const RunResults& results);
 /// Returns the rates as a list of
 ///
 ///   {figure, arm, line, metric, slope, interval, median_slope, average, window, fits, fits_not_converged,
+///    fits_with_oracle, fits_worse_than_oracle (only if there are oracle starts),
 ///    repetitions, missing, statements: {name: verdict},
 ///    laws: {name: {excluded, against_best, against_best_interval, tau}}, law, told_apart_at, reported}
 Json rates_json(const RunResults& results);

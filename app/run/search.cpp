@@ -110,6 +110,13 @@ std::string crossings_caption(const CrossingSearch& search) {
 
 }  // namespace
 
+std::string crossing_coverage_text(const CrossingCoverage& coverage) {
+  return fmt::format(
+      "Such intervals held the truth in {:.0f} to {:.0f} % of runs whose points share their noise, and in "
+      "{:.0f} to {:.0f} % where each point draws its own.",
+      coverage.shared.low, coverage.shared.high, coverage.independent.low, coverage.independent.high);
+}
+
 Table crossings_table(const RunResults& results) {
   const std::vector<CrossingColumn> columns = searched_by(results);
   if (columns.empty()) return {};
@@ -127,7 +134,9 @@ Table crossings_table(const RunResults& results) {
 
 std::string crossings_text(const RunResults& results) {
   const Table table = crossings_table(results);
-  return table.empty() ? "" : fmt::format("{}\n{}", table.caption, text_table(table));
+  if (table.empty()) return "";
+  return fmt::format("{}\n{}{}\n", table.caption, text_table(table),
+                     crossing_coverage_text(kCrossingCoverage));
 }
 
 namespace {
@@ -254,6 +263,11 @@ bool StoppingRule::is_reached(const std::vector<TraceEntry>& trace, std::size_t 
   }
   if (trace.size() <= first) return false;
   const double value = value_at(trace.back());
+  if (until_->rise) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = first; i + 1 < trace.size(); ++i) least = std::min(least, value_at(trace[i]));
+    return value >= least && (value <= until_->rise->below || value > least + until_->rise->by);
+  }
   return until_->below ? value <= *until_->below : value >= *until_->above;
 }
 

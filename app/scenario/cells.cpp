@@ -28,7 +28,7 @@ PhaseOptions read_phase(const Json& phase) {
   const auto has = [&](const char* part) {
     return std::find(learns.begin(), learns.end(), part) != learns.end();
   };
-  options.learns = {has("router"), has("experts"), has("layers")};
+  options.learns = {has("router"), has("experts"), has("layers"), has("first_layers"), has("read_outs")};
   options.keep_optimizer = phase.at("keep_optimizer");
   return options;
 }
@@ -119,6 +119,20 @@ bool is_measured_in_groups(const Json& model) {
   return model.contains("router") && model.at("router").at("kind") == "adaptive_clustering";
 }
 
+/// Whether the load loss reads learned noise. Some stored results of numerics version 4 measured the numbers
+/// of selected rows; a different id avoids their reuse.
+bool is_measured_by_chances(const Json& model) {
+  if (!model.contains("gating")) return false;
+  const Json& rule = model.at("gating").at("train");
+  return rule.at("kind") == "noisy_topk" && rule.at("noise") == "learned";
+}
+
+/// Whether training is a fit. Some stored results of numerics version 4 summed its loss in another order; a
+/// different id avoids their reuse.
+bool is_fit(const Json& train) {
+  return train.contains("optimizer") && train.at("optimizer").at("kind") == "lbfgs";
+}
+
 /// Rewrites the temperatures of routers. A number was the start of a learned temperature once: learned ones
 /// keep the ids of that time, because they mean the same, and fixed ones differ from them.
 void tell_temperatures(Json& identity) {
@@ -144,7 +158,9 @@ std::string identity_of_part(const std::string& part, const Json& value, FileCon
     if (identity.contains(part)) tell_temperatures(identity[part]);
     if (is_asked_by_its_own_probabilities(value)) identity[part]["asked_by"] = "r";
     if (is_measured_in_groups(value)) identity[part]["measured_in"] = "batch_size";
+    if (is_measured_by_chances(value)) identity[part]["load_measured_by"] = "chances";
   }
+  if (part == "train" && is_fit(value)) identity[part]["summed_by"] = "lanes";
   if (part == "evaluations") {
     for (const auto& [name, data] : value.items()) identity[part][name] = identity_of_data(data, contents);
   }
@@ -255,7 +271,7 @@ Json resolved_phase(const Json& document, const Json& config_before, Json phase,
     check_config(options);
     check_same_rows(read_options<DataOptions>(config_before.at("data")), options.experiment.data,
                     join_path(place, "data"));
-    check_training_on(options.experiment.data, options.experiment.train);
+    check_training_on(options.experiment);
   } catch (const InvalidOption& error) {
     throw error_below(place, at_override(error, config_shape(), changes, changed));
   }
@@ -297,7 +313,7 @@ void complete(const Json& document, Json& config, CellOptions& options) {
   config["phases"] = resolved_phases(document, config);
   read_phases(config.at("phases"), options);
   check_config(options);
-  if (options.experiment.phases.empty()) check_training_on(options.experiment.data, options.experiment.train);
+  if (options.experiment.phases.empty()) check_training_on(options.experiment);
   config["evaluations"] = resolved_evaluations(document, config.at("data"), config.at("evaluations"));
   options.evaluations = read_evaluations(config.at("evaluations"));
   check_phase_names(options);
@@ -353,6 +369,8 @@ Json config_json(const CellOptions& cell) {
     if (phase.learns.router) learns.push_back("router");
     if (phase.learns.experts) learns.push_back("experts");
     if (phase.learns.layers) learns.push_back("layers");
+    if (phase.learns.first_layers) learns.push_back("first_layers");
+    if (phase.learns.read_outs) learns.push_back("read_outs");
     config["phases"].push_back({{"name", phase.name},
                                 {"data", options_json(phase.data)},
                                 {"loss", options_json(phase.loss)},

@@ -24,6 +24,7 @@
 #include "sim/base/error.h"
 #include "sim/data/file_data.h"
 #include "sim/data/problem.h"
+#include "sim/model/model.h"
 #include "sim/train/batches.h"
 #include "sim/train/best_fit.h"
 #include "sim/train/least_squares.h"
@@ -218,6 +219,13 @@ void check_distinct_files(const DataOptions& data) {
 
 std::unique_ptr<Problem> small_problem(const DataOptions& data) {
   return draw_problem(small_data(data), Seeds{1, 0});
+}
+
+/// Contaminates no rows, which throws if the options do not fit the rows of the data.
+void check_contamination(const DataOptions& data) {
+  if (data.contamination.entry().contaminate == nullptr) return;
+  Matrix rows;
+  contaminate(data.contamination, small_problem(data)->layout(), Seeds{1, 0}, rows);
 }
 
 /// The options that affect the shape of a row. The options common to all generators are removed.
@@ -814,6 +822,9 @@ void check_figures(const Scenario& scenario) {
   for (std::size_t i = 0; i < scenario.figures.size(); ++i) {
     const FigureOptions& figure = scenario.figures[i];
     errors.check([&] { figure.entry().check(references, figure.options(), join_path("figures", i)); });
+    errors.check([&] {
+      if (const auto& style = common_of(figure).style) style->check(join_path("figures", i) + ".style");
+    });
   }
   errors.throw_any();
 }
@@ -834,6 +845,7 @@ void check_config(const CellOptions& cell) {
   check_size(cell.experiment.data);
   check_distinct_files(cell.experiment.data);
   check(cell.experiment);
+  check_contamination(cell.experiment.data);
   std::vector<Json> groups;
   for (std::size_t i = 0; i < cell.metrics.size(); ++i) {
     check(cell.metrics[i], cell.experiment, join_path("metrics", i));
@@ -915,11 +927,24 @@ void check_same_rows(const DataOptions& data, const DataOptions& other, const st
                                      shape_text(needed)));
 }
 
-void check_training_on(const DataOptions& data, const TrainOptions& train) {
+void check_training_on(const ExperimentOptions& experiment) {
+  const TrainOptions& train = experiment.train;
   const bool is_population = train.gradient == TrainOptions::Gradient::population;
   if (is_population && population_rule(train).rule == TrainOptions::Rule::quasi_monte_carlo)
-    check_uniform_map(*small_problem(data));
-  if (train.start && train.start->as<BestStartOptions>()) check_best_targets(small_problem(data)->layout());
+    check_uniform_map(*small_problem(experiment.data));
+  if (!many_starts(train.start)) return;
+  const Layout layout = small_problem(experiment.data)->layout();
+  check_best_targets(layout, train.start->chosen());
+  const LeastSquaresOptions* const optimizer = train.optimizer.as<LeastSquaresOptions>();
+  if (optimizer == nullptr || optimizer->likelihood) return;
+  const auto task = make_task_loss<double>(experiment.loss, layout.vocabulary > 0);
+  if (separates_samples(Network<double>(experiment.model, layout), {*task, AuxiliaryLosses(experiment.loss)}))
+    return;
+  throw InvalidOption(
+      "train.start",
+      fmt::format("got \"{}\", needs a loss of single samples: one layer, gates that couple no "
+                  "rows, no losses on the routing",
+                  train.start->chosen()));
 }
 
 void check_labels(std::span<const Json> variants) {
@@ -948,8 +973,7 @@ void check_until(const CellOptions& cell) {
   const auto check_rule = [&](const TrainOptions& train, const std::string& phase, const std::string& place) {
     const std::string metric = train.until ? train.until->looked_at() : "";
     if (metric.empty()) return;
-    const std::string path =
-        place + (train.until->plateau ? "train.until.plateau.metric" : "train.until.metric");
+    const std::string path = place + "train.until." + train.until->place();
     check_recorded(cell, metric, path);
     check_known_at_once(metric, path);
     MeasuredMetrics(cell).check(phase + metric, path);

@@ -78,9 +78,9 @@ void check_files(const Scenario& scenario);
 void check_same_rows(const DataOptions& data, const DataOptions& other, const std::string& place);
 
 /// Checks training against the problem. A quasi-random rule needs a generator that maps uniform variables to
-/// rows. The best of several starts needs scalar targets. `data` is the data of the configuration. Throws
-/// InvalidOption at "train.…".
-void check_training_on(const DataOptions& data, const TrainOptions& train);
+/// rows. The best of several starts needs scalar targets and a loss of single samples. Throws InvalidOption
+/// at "train.…".
+void check_training_on(const ExperimentOptions& experiment);
 
 // Numbers outside the sweep
 

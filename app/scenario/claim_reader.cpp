@@ -154,7 +154,7 @@ std::vector<Claim> read_claims(const Json& claims) {
       Claim& claim = read.back();
       std::visit([&](auto& statement) { complete(statement, place); }, claim.statement);
       if (claim.origin == Origin::paper && claim.quote.empty() &&
-          (claim.regime || claim.reading == Reading::other))
+          (claim.regime || claim.reading != Reading::main))
         throw UserError(
             join_path(place, "quote"),
             "missing; a paper's claim with a regime or another reading quotes the paper's sentence");

@@ -33,9 +33,11 @@ void PhaseFields::bind(Fields& fields) {
   fields.add("data", data, "fields of data that are its own; with another generator, all of them");
   fields.add("loss", loss, "fields of loss that are its own");
   fields.add("train", train, "fields of train that are its own");
-  fields.add_names("learns", learns, {"router", "experts", "layers"}, 1,
-                   "what learns: routers, experts (and dense networks), layers around them (attention, "
-                   "projection, read-out); a router with trainable false never does");
+  fields.add_names(
+      "learns", learns, {"router", "experts", "layers", "first_layers", "read_outs"}, 1,
+      "what learns: routers, experts (and dense networks), layers around them (attention, "
+      "projection, read-out); a router with trainable false never does. Parts of experts: the weights "
+      "of their first layer, and their last layer");
   fields.add("keep_optimizer", keep_optimizer, "go on with the moments of the phase before");
 }
 

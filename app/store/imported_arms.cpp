@@ -210,6 +210,8 @@ void add_imported_arms(RunResults& results, const fs::path& directory) {
         row.state = found->second->at("state").get<std::string>();
         for (const auto& [name, value] : found->second->at("metrics").items())
           row.metrics[name] = value.get<double>();
+        // Censored steps of an import are more than those of the plan's own cells.
+        if (!place.trace.empty()) row.trace = {{place.trace.back().step, row.metrics}};
       }
       results.table.rows.push_back(std::move(row));
     }

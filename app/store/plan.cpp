@@ -128,6 +128,7 @@ ResultRow planned_row(const Json& cell) {
   row.seed = cell.at("seed").get<int>();
   row.point = read_point(cell.at("point"));
   row.state = "missing";
+  row.is_untaught = cell.value("untaught", false);
   return row;
 }
 
@@ -193,7 +194,15 @@ std::string plan_id(const Scenario& scenario, bool of_its_seeds) {
 Plan plan_of(const Scenario& scenario, std::string id) {
   Plan plan{std::move(id), scenario, planned_metrics(scenario), fixed_numbers(scenario)};
   for (const Cell& cell : scenario.cells)
-    plan.cells.push_back({cell.id, cell.arm, cell.seed, cell.point, "missing", {}, {}});
+    plan.cells.push_back({cell.id,
+                          cell.arm,
+                          cell.seed,
+                          cell.point,
+                          "missing",
+                          {},
+                          {},
+                          false,
+                          cell.options && is_untaught(cell.options->experiment.model)});
   return plan;
 }
 
@@ -220,6 +229,7 @@ std::string plan_text(const Scenario& scenario, const std::string& id) {
   for (const ResultRow& cell : plan.cells) {
     cells.push_back(
         {{"id", cell.cell}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", point_json(cell.point)}});
+    if (cell.is_untaught) cells.back()["untaught"] = true;
   }
   json["cells"] = std::move(cells);
   return sealed_text(json);

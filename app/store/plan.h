@@ -7,6 +7,8 @@
 ///   {"checksum", "version", "id", "name", "title", "source", "profile", "scenario", "claims", "figures",
 ///    "arms", "sweep", "metrics", "cells": [{"id", "arm", "seed", "point"}]}
 ///
+/// A cell has "untaught": true if its router learns, but no gradient of the task reaches its scores.
+///
 /// Optional fields before "cells":
 /// - "added_seeds_to": set if seeds were added.
 /// - "fixed": set if expressions use paths with the same number in every cell.

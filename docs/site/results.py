@@ -21,7 +21,7 @@ import zlib
 from collections import Counter
 from urllib.parse import quote
 
-VERDICTS = ("reproduced", "refuted", "equivalent", "inconclusive")
+VERDICTS = ("reproduced", "refuted", "equivalent", "inconclusive", "excluded")
 SAID = {"outside": "outside the regime"}
 LONGEST_WORDS = 150  # characters of a claim's words in the table of all claims
 WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"  # tables need the width of the contents beside a page
@@ -307,7 +307,7 @@ def run_page(ledger, stem):
     if run["claims"]:
         head = ["<th>Verdict</th>", "<th>Claim</th>", "<th>Numbers</th>", "<th>Paper’s number</th>", "<th>p</th>"]
         lines += ["## Claims", "",
-                  "The numbers are those of the point that decides. Intervals have a level of 95 % unless the cell says otherwise. "
+                  "The numbers belong to the point that decides. Intervals have a level of 95 % unless the cell says otherwise. "
                   "[Verdicts](../../explanation/verdicts.md) explains the words. Holm and BH are p values corrected for the "
                   "number of all claims.", "",
                   raw(table(head, [claim_row(ledger, run, claim) for claim in run["claims"]], "claims"))]
@@ -370,7 +370,7 @@ def runs_page(ledger):
         works = {ledger.family(run["run"], claim["id"])["work"] for claim in run["claims"]}
         rows.append([f'<td><a href="{stem}.html"><code>{escaped(run["run"])}</code></a></td>', f"<td>{escaped(run['title'])}</td>",
                      f"<td>{escaped(', '.join(sorted(map(short_work, works))))}</td>",
-                     *(f"<td>{counts[v] or ''}</td>" for v in VERDICTS if v != "equivalent"),
+                     *(f"<td>{counts[v] or ''}</td>" for v in VERDICTS if v not in ("equivalent", "excluded")),
                      f'<td data-sort="{run.get("seconds")}">{time_text(run.get("seconds"))}</td>'])
     head = [f"<th>{name}</th>" for name in ("Run", "Title", "Paper", "reproduced", "refuted", "inconclusive", "Time")]
     return "\n".join(["# Runs", "", "Each full run has a page with its figure, its claims and their points. Time is processor time.",

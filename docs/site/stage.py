@@ -11,7 +11,9 @@ import re
 import shutil
 from pathlib import Path, PurePosixPath
 
+import items
 import results
+import tables
 from cpp import cpp_pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +25,7 @@ PLACES = {
     "docs/bad_input.md": "reference/errors.md",
     "docs/extending.md": "develop/extending.md",
     "docs/calibration.md": "explanation/calibration.md",
+    "docs/reliability.md": "explanation/reliability.md",
     "bench/README.md": "develop/benchmarks.md",
     "python/README.md": "reference/python.md",
     "CONTRIBUTING.md": "develop/contributing.md",
@@ -38,6 +41,8 @@ SPLIT = {"docs/scenario.md": "reference/scenario/index.md", "docs/theorems.md": 
 WITH_TERMS = ("tutorials/", "howto/", "explanation/", "papers/", "questions/")
 GLOSSARY = "reference/glossary.md"
 EVERYDAY = {"family", "floor", "load", "origin", "phase", "reading", "record", "soft", "shuffled", "arm"}
+# Pages whose tables need the width that the contents of a page take.
+WIDE = ("papers/items.md", "results/decided.md", "results/gates.md", "results/language.md", "results/rates.md")
 # The README is the repository's first page; the site has its own.
 HOME = {"README.md": "index.md", "docs/index.md": "index.md"}
 
@@ -262,14 +267,19 @@ def python_api():
     return "\n".join(lines)
 
 
-def with_results(text, file, page, ledger, scenarios, broken):
-    """A page with the present numbers of the results. The page of a paper gets counts and links to its runs, too."""
+def with_results(text, file, page, ledger, of_arms, scenarios, broken):
+    """A page with the present numbers of runs and tables. The page of a paper gets counts and links to its runs, too."""
     here = str(PurePosixPath(page).parent)
 
     def number(prefix, stem, claim, target, now):
         return f'<a href="{os.path.relpath(f"results/runs/{stem}.html", here)}#{results.anchor(claim)}">{now}</a>'
 
+    def of_table(prefix, target, name, now):
+        shown = of_arms[name].get("page", f"tables/{name}.json")
+        return now if file == f"docs/results/{shown}" else f"[{now}]({prefix.removesuffix('tables/')}{shown})"
+
     wrong = []
+    text = tables.filled(ledger, of_arms, text, wrong, of_table)
     text = outside_code(text, lambda part: results.filled(ledger, part, wrong, number))
     broken += [f"{file}: {line}" for line in wrong]
     runs = scenarios.get(PurePosixPath(file).stem, {}) if file.startswith("docs/papers/") else {}
@@ -282,10 +292,13 @@ def with_results(text, file, page, ledger, scenarios, broken):
 
 
 def fill():
-    """Writes the present numbers of the results into the pages of docs/."""
+    """Writes the present numbers of the results, and the list of items, into the pages of docs/."""
     ledger = results.Ledger(ROOT / "docs" / "results")
+    of_arms = tables.load(ROOT / "docs" / "results")
+    items.PAGE.write_text(items.present_page(ledger.stems))
     for file in sorted((ROOT / "docs").rglob("*.md")):
-        text = outside_code(file.read_text(), lambda part: results.filled(
+        text = tables.filled(ledger, of_arms, file.read_text(), [], lambda prefix, target, name, now: f"[{now}]({prefix}{target})")
+        text = outside_code(text, lambda part: results.filled(
             ledger, part, [], lambda prefix, stem, claim, target, now: f"[{now}]({prefix}{stem}.json#{target})"))
         if text != file.read_text():
             file.write_text(text)
@@ -303,6 +316,7 @@ def stage(folder):
     stage_.pages["docs/results"] = "results/index.md"
     ledger = results.Ledger(ROOT / "docs" / "results")
     stage_.broken += ledger.missing
+    of_arms = tables.load(ROOT / "docs" / "results")
     scenarios = results.scenario_runs(ROOT / "scenarios", ledger)
     made = results.pages(ledger, (ROOT / "docs" / "results" / "index.md").read_text())
     stage_.pages |= {file: page for file, (page, _) in made.items()}
@@ -319,10 +333,10 @@ def stage(folder):
             text = stage_.rewritten(text, file, page)
             text += "\n\nThe notebook" + end.replace(f"({path.name})", f"({os.path.relpath(path, (folder / page).parent)})")
         else:
-            text = stage_.rewritten(with_results(text, file, page, ledger, scenarios, stage_.broken), file, page)
+            text = stage_.rewritten(with_results(text, file, page, ledger, of_arms, scenarios, stage_.broken), file, page)
         if page.startswith(WITH_TERMS) and not page.endswith("index.md"):
             text = link_terms(text, page, terms)
-        stage_.write(page, text)
+        stage_.write(page, (results.WIDE if page in WIDE else "") + text)
     for origin, pages in split:
         for page, text in pages.items():
             own = re.sub(r"\]\(((?!#)[^()#]*\.md)\)", r"](@\1)", text)  # links among the parts

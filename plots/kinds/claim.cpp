@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/claims.h"
@@ -13,7 +14,7 @@
 namespace moelab {
 namespace {
 
-/// Each mark is a point of the claim: its paired ratio or difference with the 95 % interval. A sequential run
+/// Each row is a point of the claim: its paired ratio or difference with the 95 % interval. A sequential run
 /// shows the confidence sequence.
 ///
 /// If steps are censored, the sign test judges the claim. The mark is then the share of decidable pairs whose
@@ -195,14 +196,9 @@ void check_claim_figure(const FigureReferences& references, const ClaimFigureOpt
     throw UserError(path + ".claim", unknown_name("claim", options.claim, ids));
 }
 
-Figure build_claim_figure(const ClaimFigureOptions& options, const FigureSource& source) {
-  const std::vector<Claim>& claims = source.run.claims;
-  const auto found = std::find_if(claims.begin(), claims.end(),
-                                  [&](const Claim& claim) { return claim.id == options.claim; });
-  if (found == claims.end()) throw UserError("figures." + options.id, "names a claim that is not there");
-  const Claim& claim = *found;
-  const ClaimResult result =
-      evaluate_claims({claim}, source.table, is_declared_positive, source.run.fixed_seeds).front();
+/// The marks and the lines that they are compared with, as the CSV has them.
+Figure claim_data(const ClaimFigureOptions& options, const Claim& claim, const ClaimResult& result,
+                  const FigureSource& source) {
   const DisplayNames names(source.run);
   const bool ratio = std::any_of(result.points.begin(), result.points.end(),
                                  [](const ClaimPoint& point) { return point.logarithmic; });
@@ -255,13 +251,107 @@ Figure build_claim_figure(const ClaimFigureOptions& options, const FigureSource&
   return figure;
 }
 
+/// The rows of a claim on its scale. `name`: of the claim; empty if it is the only one.
+ForestPanel claim_panel(const Figure& data, const ClaimResult& result, const std::string& name,
+                        const DisplayNames& names) {
+  ForestPanel panel;
+  panel.label = data.y_label;
+  panel.is_log = data.y_log;
+  panel.range = data.y_range;
+  panel.no_effect = data.y_range ? 0.5 : data.y_log ? 1 : 0;
+  const std::vector<FigureSeries>& series = data.panels.front().series;
+  for (std::size_t i = 0; i < result.points.size(); ++i) {
+    const FigurePoint& mark = series.front().points[i];
+    ForestRow row{name,
+                  point_name(result.points[i], names),
+                  to_string(result.points[i].verdict),
+                  mark.mean,
+                  mark.low,
+                  mark.high};
+    // Each line has two places at every point.
+    for (std::size_t line = 1; line < series.size(); ++line)
+      if (const std::optional<double>& limit = series[line].points[2 * i].mean;
+          limit && *limit != panel.no_effect)
+        row.limits.push_back(*limit);
+    panel.rows.push_back(std::move(row));
+  }
+  return panel;
+}
+
+/// The metric whose difference a claim judges.
+std::string judged_metric(const Claim& claim, const DisplayNames& names) {
+  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement))
+    return names.axis(comparison->left.is_constant() ? comparison->right.metric : comparison->left.metric);
+  if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) return names.axis(trend->side.metric);
+  return "";
+}
+
+constexpr const char* kForestText =
+    " Marks are estimates, and lines their 95 % intervals. Dotted: tolerance, or smallest effect.";
+
+Forest build_claim_figure(const ClaimFigureOptions& options, const FigureSource& source) {
+  const std::vector<Claim>& claims = source.run.claims;
+  const auto found = std::find_if(claims.begin(), claims.end(),
+                                  [&](const Claim& claim) { return claim.id == options.claim; });
+  if (found == claims.end()) throw UserError("figures." + options.id, "names a claim that is not there");
+  const ClaimResult result =
+      evaluate_claims({*found}, source.table, is_declared_positive, source.run.fixed_seeds).front();
+  const DisplayNames names(source.run);
+  const Figure data = claim_data(options, *found, result, source);
+  Forest forest;
+  forest.id = data.id;
+  forest.title = data.title;
+  forest.caption = data.caption;
+  forest.csv = figure_csv(data);
+  forest.panels = {claim_panel(data, result, "", names)};
+  if (!data.x_label.empty()) forest.panels.front().heading = data.x_label;
+  return forest;
+}
+
 }  // namespace
+
+std::optional<Forest> claims_forest(const FigureSource& source, const std::string& id) {
+  const DisplayNames names(source.run);
+  Forest forest;
+  forest.id = id;
+  std::map<Verdict, int> counts;
+  for (const Claim& claim : source.run.claims) {
+    const ClaimResult result =
+        evaluate_claims({claim}, source.table, is_declared_positive, source.run.fixed_seeds).front();
+    ClaimFigureOptions options;
+    options.id = options.claim = claim.id;
+    ForestPanel own = claim_panel(claim_data(options, claim, result, source), result, claim.id, names);
+    ++counts[result.verdict];
+    // Differences of different metrics have different units.
+    const std::string metric = judged_metric(claim, names);
+    if (!own.is_log && !own.range && !metric.empty()) own.label = metric + ": " + own.label;
+    const auto same = std::find_if(forest.panels.begin(), forest.panels.end(),
+                                   [&](const ForestPanel& panel) { return panel.label == own.label; });
+    if (same == forest.panels.end())
+      forest.panels.push_back(std::move(own));
+    else
+      same->rows.insert(same->rows.end(), own.rows.begin(), own.rows.end());
+  }
+  if (forest.panels.empty()) return std::nullopt;
+  std::vector<std::string> verdicts;
+  for (const Verdict verdict : {Verdict::reproduced, Verdict::refuted, Verdict::equivalent,
+                                Verdict::inconclusive, Verdict::uninformative, Verdict::outside})
+    if (const auto count = counts.find(verdict); count != counts.end())
+      verdicts.push_back(fmt::format("{} {}", count->second, to_string(verdict)));
+  forest.title = fmt::format("Claims: {}", fmt::join(verdicts, ", "));
+  forest.caption =
+      scenario_sentences(forest.title, source) +
+      "One row for each claim and point: the paired effect of its left side against its right side." +
+      kForestText + source.footnote;
+  forest.csv = forest_csv(forest);
+  return forest;
+}
 
 FigureKind claim_kind() {
   return figure_kind(
       "claim",
-      "a claim's paired ratio or difference at each of its points, with its interval and the line that it is "
-      "judged against",
+      "forest plot of a claim: its paired ratio or difference at each of its points, with the interval, the "
+      "line of no effect, and the verdict as a mark",
       check_claim_figure, build_claim_figure);
 }
 

@@ -354,11 +354,10 @@ HeatMap build_load_map(const LoadMapOptions& options, const FigureSource& source
 }  // namespace
 
 FigureKind load_map_kind() {
-  return figure_kind(
-      "load_map",
-      "each expert's load over training, dead ones grey, for each arm, of its first seed (needs "
-      "\"save\": [\"routing_steps\"])",
-      check_load_map, build_load_map);
+  return figure_kind("load_map",
+                     "each expert's load over training, for each arm's first seed. Dead experts are grey "
+                     "(needs \"save\": [\"routing_steps\"])",
+                     check_load_map, build_load_map);
 }
 
 }  // namespace moelab

@@ -346,12 +346,12 @@ Embedding build_embedding(const EmbeddingOptions& options, const FigureSource& s
 }  // namespace
 
 FigureKind embedding_kind() {
-  return figure_kind(
-      "embedding",
-      "the test rows of each arm's first seed in a plane, coloured by likeliest expert, with the clusters' "
-      "means (needs \"save\": [\"routing\"]); where \"weights\" of a linear router are saved, too, what it "
-      "decides in the plane and its rows, in the report at the recorded steps if \"routing_steps\" are, too",
-      check_embedding, build_embedding);
+  return figure_kind("embedding",
+                     "the test rows of each arm's first seed in a plane, coloured by argmax expert, with the "
+                     "means of clusters (needs \"save\": [\"routing\"]). With \"weights\" of a linear router "
+                     "saved, it adds the decision regions and the router's rows. With \"routing_steps\" "
+                     "saved, the report shows the recorded steps",
+                     check_embedding, build_embedding);
 }
 
 }  // namespace moelab

@@ -34,6 +34,7 @@ void FigureCommon::bind(Fields& fields) {
   fields.add("title", title, "title (default: the scenario's; of several figures, what each shows)");
   fields.optional().add("where", where, "values of other swept paths: {path: value}");
   fields.optional().add_list("arms", arms, 1, "arms to show (default: all)");
+  fields.add("style", style, "how the figure is set on its page; plot --style goes before it");
 }
 
 void AxisLabels::bind(Fields& fields) {
@@ -49,8 +50,11 @@ const FigureCommon& common_of(const FigureOptions& figure) {
   return figure.entry().common(figure.options());
 }
 
-AnyFigure build_figure(const FigureOptions& figure, const FigureSource& source) {
-  return figure.entry().build(figure.options(), source);
+AnyFigure build_figure(const FigureOptions& figure, const FigureSource& source, const FigureStyle& style) {
+  AnyFigure built = figure.entry().build(figure.options(), source);
+  const FigureStyle own = style.over(common_of(figure).style.value_or(FigureStyle()));
+  std::visit([&](auto& shown) { shown.style = own; }, built);
+  return built;
 }
 
 std::vector<std::string> metrics_of(const FigureOptions& figure) {

@@ -31,6 +31,7 @@ struct FigureCommon {
   std::optional<std::string> title;
   SweepPoint where;
   std::vector<std::string> arms;  ///< empty: all
+  std::optional<FigureStyle> style;
   void bind(Fields& fields);
 };
 
@@ -66,7 +67,7 @@ struct FigureSource {
 };
 
 /// A figure as data, independent of the output format.
-using AnyFigure = std::variant<Figure, HeatMap, RatePanels, Embedding>;
+using AnyFigure = std::variant<Figure, HeatMap, RatePanels, Embedding, Forest>;
 Drawing drawing_of(const AnyFigure& figure);
 
 // Checks
@@ -166,11 +167,15 @@ struct FigureAxis {
 using FigureOptions = OneOf<FigureAxis>;
 
 const FigureCommon& common_of(const FigureOptions& figure);
-AnyFigure build_figure(const FigureOptions& figure, const FigureSource& source);
+/// `style` goes before the figure's own.
+AnyFigure build_figure(const FigureOptions& figure, const FigureSource& source,
+                       const FigureStyle& style = {});
 /// The metrics or expressions that a figure shows.
 std::vector<std::string> metrics_of(const FigureOptions& figure);
 /// The figure of kind "claim" for a claim, with the claim's id.
 FigureOptions claim_figure(const std::string& claim);
+/// The forest plot of all claims; none without claims.
+std::optional<Forest> claims_forest(const FigureSource& source, const std::string& id);
 
 // Helpers of several kinds
 

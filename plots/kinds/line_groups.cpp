@@ -186,7 +186,8 @@ std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& h
   return points;
 }
 
-std::string statistic_text(const std::vector<ShownValue>& values, std::size_t seeds, bool is_sequential) {
+std::string statistic_text(const std::vector<ShownValue>& values, std::size_t seeds, bool is_sequential,
+                           bool has_thin_lines) {
   // A kind of statistic in the figure: whether it occurs, and whether it has intervals.
   struct Statistic {
     std::string mean, interval;
@@ -208,7 +209,7 @@ std::string statistic_text(const std::vector<ShownValue>& values, std::size_t se
     if (own.is_there)
       parts.push_back(own.mean + ", " + (own.has_interval ? own.interval : "too few seeds for an interval"));
   return fmt::format("{}{} seeds: {}{}.", is_sequential ? "Up to " : "", seeds, fmt::join(parts, "; "),
-                     seeds < kSeedLinesBelow ? "; thin lines: single seeds" : "");
+                     has_thin_lines ? "; thin lines: single seeds" : "");
 }
 
 std::string censored_text(const CensoredCount& count) {

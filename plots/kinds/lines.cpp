@@ -112,7 +112,13 @@ std::string ranges_text(const std::vector<NamedLine>& lines, const Figure& figur
 }
 
 std::string lines_caption(const std::string& title, const FigureSource& source,
-                          const std::vector<LineGroup>& groups, const std::vector<ShownValue>& values) {
+                          const std::vector<LineGroup>& groups, const std::vector<ShownValue>& values,
+                          const std::vector<FigurePanel>& panels) {
+  const bool has_thin_lines = std::any_of(panels.begin(), panels.end(), [](const FigurePanel& panel) {
+    return std::any_of(panel.series.begin(), panel.series.end(), [](const FigureSeries& series) {
+      return has_seed_lines(series) && series.points.size() > 1;
+    });
+  });
   std::set<int> seeds;
   std::map<std::string, int> left_out;
   for (const LineGroup& group : groups)
@@ -121,7 +127,7 @@ std::string lines_caption(const std::string& title, const FigureSource& source,
       if (row->state != "done") ++left_out[row->state];
     }
   std::string text = scenario_sentences(title, source);
-  text += seeds.size() > 1 ? statistic_text(values, seeds.size(), source.table.is_decided)
+  text += seeds.size() > 1 ? statistic_text(values, seeds.size(), source.table.is_decided, has_thin_lines)
                            : "One seed: no interval.";
   std::vector<std::string> counts;
   for (const auto& [state, count] : left_out) counts.push_back(fmt::format("{} {}", count, state));
@@ -317,6 +323,22 @@ std::vector<NamedLine> floor_lines(const std::vector<LineGroup>& groups, const H
   return floors;
 }
 
+/// [0, 1] of shares, [0, ∞) of other positive values; none for the rest.
+std::optional<std::pair<double, double>> bounds_of(const std::vector<PlottedValue>& values) {
+  const auto is_share = [](const PlottedValue& value) {
+    const MetricGroup::Metric* const metric = value.is_name() ? find_metric(value.text()) : nullptr;
+    return metric != nullptr &&
+           (metric->help.starts_with("share of") || metric->help.ends_with("in [0, 1]") ||
+            metric->name.find("accuracy") != std::string::npos ||
+            metric->name.find("purity") != std::string::npos);
+  };
+  const auto is_positive = [](const PlottedValue& value) { return value.is_positive(); };
+  if (std::all_of(values.begin(), values.end(), is_share)) return std::pair(0.0, 1.0);
+  if (std::all_of(values.begin(), values.end(), is_positive))
+    return std::pair(0.0, std::numeric_limits<double>::infinity());
+  return std::nullopt;
+}
+
 Figure build_lines(const LinesOptions& options, const FigureSource& source) {
   const DisplayNames names(source.run);
   const std::vector<LineGroup> groups = line_groups(options.places(), source.table);
@@ -371,7 +393,8 @@ Figure build_lines(const LinesOptions& options, const FigureSource& source) {
   for (const SweepPoint& facet : line_facets(options.places(), source.table))
     facets.push_back(names.point(facet));
   figure.panels = line_panels(facets, lines);
-  figure.caption = lines_caption(figure.title, source, groups, shown) + below + censored_text(censored);
+  figure.caption =
+      lines_caption(figure.title, source, groups, shown, figure.panels) + below + censored_text(censored);
   if (figure.x_log && std::any_of(lines.begin(), lines.end(), [](const NamedLine& line) {
         return std::any_of(line.series.points.begin(), line.series.points.end(),
                            [](const FigurePoint& point) { return point.x <= 0; });
@@ -380,6 +403,8 @@ Figure build_lines(const LinesOptions& options, const FigureSource& source) {
   if (horizontal.is_measured()) figure.caption += fmt::format(" {}: means over seeds.", figure.x_label);
   if (figure.y_log) figure.caption += not_above_zero_text(lines);
   figure.caption += ranges_text(lines, figure);
+  figure.y_bounds = bounds_of(measured);
+  leave_out_outliers(figure);
   figure.caption += source.footnote;
   return figure;
 }

@@ -112,7 +112,8 @@ struct ShownValue {
 
 /// Describes the statistic in a caption: "5 seeds: geometric mean, 95 % interval of logarithms; thin lines:
 /// single seeds." Without intervals: "3 seeds: median, too few seeds for an interval".
-std::string statistic_text(const std::vector<ShownValue>& values, std::size_t seeds, bool is_sequential);
+std::string statistic_text(const std::vector<ShownValue>& values, std::size_t seeds, bool is_sequential,
+                           bool has_thin_lines);
 
 /// Caption text " Open markers: …"; empty if no value is censored.
 std::string censored_text(const CensoredCount& count);
@@ -131,7 +132,8 @@ std::string listed_metrics(const std::vector<PlottedValue>& values, const Displa
 
 /// The caption: the scenario, the seeds with their statistic, and the omitted cells.
 std::string lines_caption(const std::string& title, const FigureSource& source,
-                          const std::vector<LineGroup>& groups, const std::vector<ShownValue>& values);
+                          const std::vector<LineGroup>& groups, const std::vector<ShownValue>& values,
+                          const std::vector<FigurePanel>& panels);
 
 /// Caption text " Not above 0, left out on the logarithmic axis: …" with the lines that have such means;
 /// empty if there are none.

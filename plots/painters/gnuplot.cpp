@@ -19,6 +19,7 @@
 #include <sstream>
 
 #include "plots/report/table.h"
+#include "plots/texts.h"
 #include "sim/base/error.h"
 
 extern char** environ;  // NOLINT: POSIX asks programs to declare it
@@ -139,7 +140,7 @@ std::string axis_script(char name, const Axis& axis, bool with_labels) {
     text += fmt::format("{}{} {:.8g} {}", i ? ", " : "", quoted(with_labels ? label : ""), place,
                         label.empty() ? 1 : 0);
   }
-  return text + fmt::format(") font ',{}'{}\n", kTickFontSize, axis.upright ? " rotate by 90 right" : "");
+  return text + fmt::format(") font ',{}'{}\n", axis.size, axis.upright ? " rotate by 90 right" : "");
 }
 
 /// The colour, or one that nobody can tell from it: gnuplot 5.4 joins lines of one colour that follow each
@@ -195,27 +196,37 @@ std::string plot_command(const std::vector<std::string>& clauses) {
   return fmt::format("plot {}\n", fmt::join(clauses, ", \\\n     "));
 }
 
-/// The plot commands on the SVG, PDF and PNG terminals.
-std::string on_terminals(const std::string& id, const PageLayout& page, const std::string& plot) {
-  const double width = page.width, height = page.height;
-  std::string script;
+/// The plot commands on the terminals of the style's formats.
+std::string on_terminals(const std::string& id, const FigureStyle& style, const PageLayout& page,
+                         const std::string& plot) {
+  const double width = page.width * page.scale, height = page.height * page.scale;
+  const std::vector<std::string> formats = style.format.empty() ? Drawing().formats : style.format;
+  // Lines and marks grow with the letters; the SVG terminal has no scale of marks.
+  const double size = page.font_scale;
+  const std::string strokes = size == 1 ? "" : fmt::format(" linewidth {:.4g}", size);
   // Each terminal's unit is its own: pixels of 1/96 inch, inches, pixels of 1/300 inch. `fontscale` makes
   // points of what each takes a size for, of the sizes that a script gives, too.
-  script += fmt::format(
-      "\nset terminal svg noenhanced size {:.0f},{:.0f} font 'DejaVu Sans,{}' fontscale {:.4f} "
-      "background rgb 'white'\n",
-      width * 96 / 72, height * 96 / 72, kFontSize, 96.0 / 72);
-  script += fmt::format("set output {}\n{}\n", quoted(id + ".svg"), plot);
-  script += fmt::format(
-      "\nset terminal pdfcairo noenhanced size {:.4f}in,{:.4f}in font 'DejaVu Sans,{}' fontscale {}\n",
-      width / 72, height / 72, kFontSize, 72.0 / 96);
-  script += fmt::format("set output {}\n{}\n", quoted(id + ".pdf"), plot);
-  script += fmt::format(
-      "\nset terminal pngcairo noenhanced size {:.0f},{:.0f} font 'DejaVu Sans,{}' fontscale {:.4f} "
-      "linewidth 3 pointscale 3 background rgb 'white'\n",
-      width * 300 / 72, height * 300 / 72, kFontSize, 300.0 / 96);
-  script += fmt::format("set output {}\n{}\nset output\n", quoted(id + ".png"), plot);
-  return script;
+  const auto terminal = [&](const std::string& format) {
+    if (format == "svg")
+      return fmt::format(
+          "svg noenhanced size {:.0f},{:.0f} font '{},{}' fontscale {:.4f}{} background rgb 'white'",
+          width * 96 / 72, height * 96 / 72, page.font, kFontSize, size * 96.0 / 72, strokes);
+    if (format == "png")
+      return fmt::format(
+          "pngcairo noenhanced size {:.0f},{:.0f} font '{},{}' fontscale {:.4f} linewidth {} pointscale {} "
+          "background rgb 'white'",
+          width * 300 / 72, height * 300 / 72, page.font, kFontSize, size * 300.0 / 96, 3 * size, 3 * size);
+    // The terminal drops what is less than a point.
+    constexpr double kWhole = 0.01;
+    return fmt::format("pdfcairo noenhanced size {:.4f}in,{:.4f}in font '{},{}' fontscale {}{}",
+                       (std::round(width) + kWhole) / 72, (std::round(height) + kWhole) / 72, page.font,
+                       kFontSize, size * 72.0 / 96, strokes);
+  };
+  std::string script;
+  for (const std::string& format : formats)
+    script += fmt::format("\nset terminal {}\nset output {}\n{}\n", terminal(format),
+                          quoted(id + "." + format), plot);
+  return script + "set output\n";
 }
 
 std::optional<double> seed_value(const FigurePoint& point, std::size_t seed) {
@@ -355,7 +366,7 @@ std::string gnuplot_script(const Figure& figure) {
     plot += clauses.plot();
   }
   plot += "unset multiplot";
-  return text + on_terminals(figure.id, page, plot);
+  return text + on_terminals(figure.id, figure.style, page, plot);
 }
 
 namespace {
@@ -385,7 +396,7 @@ std::string palette_text(const HeatMapLayout& page) {
 std::string names_script(const Axis& axis) {
   std::vector<std::string> names;
   for (const auto& [place, name] : axis.ticks) names.push_back(fmt::format("{} {}", quoted(name), place));
-  return fmt::format("nomirror scale 0,0 ({}) font ',{}'\n", fmt::join(names, ", "), kTickFontSize);
+  return fmt::format("nomirror scale 0,0 ({}) font ',{}'\n", fmt::join(names, ", "), axis.size);
 }
 
 /// Functions of gnuplot's language that look up how numbers and halves of intervals are written.
@@ -441,10 +452,12 @@ std::string cells_script(const HeatMap& map, const HeatMapLayout& page, std::siz
       has_censored_cells(map) ? fmt::format("(${} > 0 ? '>' : '').", has_intervals(map) ? 7 : 5) : "";
   const char* const interval =
       page.is_symmetric ? "'±'.moelab_half(($6-$5)/2)" : "moelab_number($5).'–'.moelab_number($6)";
-  for (const auto& [side, colour] : {std::pair{"<", "#FFFFFF"}, {">=", "#000000"}}) {
-    const std::string condition = fmt::format("valid(4) && $4{}{:.8g}", side, page.bright_from);
+  for (const auto& [side, colour] : {std::pair{"!", "#FFFFFF"}, {"", "#000000"}}) {
+    const std::string condition =
+        fmt::format("valid(4) && {}($4>={:.8g} && $4<={:.8g})", side, page.bright_from, page.bright_to);
     add(condition, over + "moelab_number($4)", page.has_intervals ? kNumberRise : 0.0, kNumberSize, colour);
-    if (page.has_intervals) add(condition + " && valid(5)", interval, kIntervalRise, kIntervalSize, colour);
+    if (page.has_intervals)
+      add(condition + " && valid(5) && $6>$5", interval, kIntervalRise, kIntervalSize, colour);
   }
   return plot_command(clauses);
 }
@@ -485,7 +498,7 @@ std::string gnuplot_script(const HeatMap& map) {
     plot += cells_script(map, page, 1 + p * map.x_names.size() * map.y_names.size());
   }
   plot += "unset multiplot";
-  return text + on_terminals(map.id, page, plot);
+  return text + on_terminals(map.id, map.style, page, plot);
 }
 
 std::string gnuplot_script(const RatePanels& figure) {
@@ -523,7 +536,7 @@ std::string gnuplot_script(const RatePanels& figure) {
     plot += plot_command(clauses);
   }
   plot += "unset multiplot";
-  return text + on_terminals(figure.id, page, plot);
+  return text + on_terminals(figure.id, figure.style, page, plot);
 }
 
 namespace {
@@ -589,7 +602,49 @@ std::string gnuplot_script(const Embedding& embedding) {
     first = rows.end;
   }
   plot += "unset multiplot";
-  return text + on_terminals(embedding.id, page, plot);
+  return text + on_terminals(embedding.id, embedding.style, page, plot);
+}
+
+std::string gnuplot_script(const Forest& forest) {
+  const ForestLayout page(forest);
+  std::string text = script_head(forest.id, forest.title);
+  text += "set border 1 lw 0.6 lc rgb '#333333'\nset tics nomirror out scale 0.6\nunset key\n";
+  text += "set xtics offset 0,0.4\nset grid xtics lw 0.4 dt 1 lc rgb '#D9D9D9'\n";
+  std::string plot = "set multiplot\n";
+  const auto line = [](double from_x, double from_y, double to_x, double to_y, const std::string& how) {
+    return fmt::format("set arrow from first {:.8g}, first {:.8g} to first {:.8g}, first {:.8g} {}\n", from_x,
+                       from_y, to_x, to_y, how);
+  };
+  for (std::size_t p = 0; p < page.panels.size(); ++p) {
+    const PanelPlace& panel = page.panels[p];
+    const Axis& y = page.y_of(panel);
+    plot += "unset logscale\n" + panel_script(panel, page) + axis_script('x', page.x_of(panel), true) +
+            fmt::format("set yrange [0:{}]\nunset ytics\n", y.high) +
+            marks_script(panel.marks, page.width, page.height);
+    const double none = forest.panels[p].no_effect;
+    plot += line(none, 0, none, y.high,
+                 fmt::format("nohead lw 0.8 dt {} lc rgb '#{}'", kNoEffectDash, kReferenceColour));
+    std::string before;
+    for (const ForestMark& mark : page.marks[p]) {
+      before = unlike(mark.look.colour, before);
+      for (const double limit : mark.limits)
+        plot += line(limit, mark.place - 0.4, limit, mark.place + 0.4,
+                     fmt::format("nohead lw 0.8 dt {} lc rgb '#{}'", kLimitDash, kReferenceColour));
+      const std::string heads = mark.leaves_low && mark.leaves_high ? "heads"
+                                : mark.leaves_high                  ? "head"
+                                : mark.leaves_low                   ? "backhead"
+                                                                    : "nohead";
+      if (mark.low && mark.high)
+        plot += line(*mark.low, mark.place, *mark.high, mark.place,
+                     fmt::format("{} size screen 0.012,25 lw 1.2 lc rgb '#{}'", heads, before));
+      if (mark.mean)
+        plot += fmt::format("set label '' at first {:.8g}, first {:.8g} point pt {} ps 0.55 lc rgb '#{}'\n",
+                            *mark.mean, mark.place, mark.look.marker, mark.look.colour);
+    }
+    plot += plot_command({});
+  }
+  plot += "unset multiplot";
+  return text + on_terminals(forest.id, forest.style, page, plot);
 }
 
 namespace {
@@ -625,10 +680,17 @@ std::vector<std::filesystem::path> render(const Drawing& drawing, const std::fil
   write_text(directory / (drawing.id + ".csv"), drawing.csv);
   write_text(directory / (drawing.id + ".gp"), drawing.script);
   run_gnuplot(directory, drawing.id + ".gp");
-  keep_images_sharp(directory / (drawing.id + ".svg"));
+  std::vector<std::string> endings = {"csv", "gp"};
+  endings.insert(endings.end(), drawing.formats.begin(), drawing.formats.end());
+  const auto file = [&](const std::string& ending) { return directory / (drawing.id + "." + ending); };
+  if (std::filesystem::exists(file("svg"))) keep_images_sharp(file("svg"));
+  if (!drawing.caption_file.empty()) {
+    write_text(file("tex"), latex_caption(drawing.caption_file, drawing.id));
+    write_text(file("txt"), drawing.caption_file + "\n");
+    endings.insert(endings.end(), {"tex", "txt"});
+  }
   std::vector<std::filesystem::path> paths;
-  for (const char* ending : {".csv", ".gp", ".svg", ".pdf", ".png"})
-    paths.push_back(directory / (drawing.id + ending));
+  for (const std::string& ending : endings) paths.push_back(file(ending));
   return paths;
 }
 
@@ -647,38 +709,49 @@ std::string page_data(const ScriptJson& data) {
 
 }  // namespace
 
+namespace {
+
+/// A figure as files in its style, with the full caption of its layout.
+template <class Shown>
+Drawing styled_drawing(const Shown& figure, const std::string& caption, std::string csv, std::string html) {
+  Drawing drawing{figure.id,      figure.title,           figure.caption,
+                  std::move(csv), gnuplot_script(figure), std::move(html)};
+  if (!figure.style.format.empty()) drawing.formats = figure.style.format;
+  if (figure.style.caption != CaptionPlace::file) return drawing;
+  // The caption says what the page does not.
+  const bool has_title = figure.style.title.value_or(true) || figure.title.empty();
+  drawing.caption_file =
+      (has_title ? "" : figure.title + (figure.title.ends_with('.') ? " " : ". ")) + caption;
+  return drawing;
+}
+
+}  // namespace
+
 Drawing drawing_of(const Figure& figure) {
   const Figure shown = thinned(figure, kMostNumbers);
-  return {figure.id,
-          figure.title,
-          figure.caption,
-          figure_csv(figure),
-          gnuplot_script(figure),
-          page_data(page_json(shown)),
-          shown.caption.substr(figure.caption.size())};
+  Drawing drawing =
+      styled_drawing(figure, FigureLayout(figure).caption, figure_csv(figure), page_data(page_json(shown)));
+  drawing.note = shown.caption.substr(figure.caption.size());
+  return drawing;
 }
 
 Drawing drawing_of(const HeatMap& map) {
-  return {map.id, map.title, map.caption, heat_map_csv(map), gnuplot_script(map), page_data(page_json(map))};
+  return styled_drawing(map, HeatMapLayout(map).caption, heat_map_csv(map), page_data(page_json(map)));
 }
 
 Drawing drawing_of(const RatePanels& figure) {
-  return {figure.id,
-          figure.title,
-          figure.caption,
-          rate_panels_csv(figure),
-          gnuplot_script(figure),
-          page_data(page_json(figure))};
+  return styled_drawing(figure, RateLayout(figure).caption, rate_panels_csv(figure),
+                        page_data(page_json(figure)));
 }
 
 Drawing drawing_of(const Embedding& embedding) {
   const ScriptJson page = page_json(embedding);
-  return {embedding.id,
-          embedding.title,
-          embedding.caption,
-          embedding_csv(embedding),
-          gnuplot_script(embedding),
-          page.is_null() ? "" : page_data(page)};
+  return styled_drawing(embedding, EmbeddingLayout(embedding).caption, embedding_csv(embedding),
+                        page.is_null() ? "" : page_data(page));
+}
+
+Drawing drawing_of(const Forest& forest) {
+  return styled_drawing(forest, ForestLayout(forest).caption, forest.csv, page_data(page_json(forest)));
 }
 
 }  // namespace moelab

@@ -8,6 +8,7 @@
 
 #include "plots/embedding.h"
 #include "plots/figure.h"
+#include "plots/forest.h"
 #include "plots/heat_map.h"
 #include "plots/rate_panels.h"
 
@@ -18,6 +19,7 @@ std::string gnuplot_script(const Figure& figure);
 std::string gnuplot_script(const HeatMap& map);
 std::string gnuplot_script(const RatePanels& figure);
 std::string gnuplot_script(const Embedding& embedding);
+std::string gnuplot_script(const Forest& forest);
 
 /// A figure of any kind, ready to be painted: as files by gnuplot, and on the report's page.
 struct Drawing {
@@ -28,15 +30,19 @@ struct Drawing {
   std::string script;     ///< for gnuplot
   std::string html;       ///< data for the page's script; empty: the page shows the SVG
   std::string note = {};  ///< ends the caption on the page, which then holds no CSV, since that is too large
+  std::vector<std::string> formats = {"svg", "pdf", "png"};
+  std::string caption_file = {};  ///< what <id>.tex and <id>.txt say; empty: there are none
 };
 
 Drawing drawing_of(const Figure& figure);
 Drawing drawing_of(const HeatMap& map);
 Drawing drawing_of(const RatePanels& figure);
 Drawing drawing_of(const Embedding& embedding);
+Drawing drawing_of(const Forest& forest);
 
-/// Writes <id>.csv and <id>.gp into `directory` and runs `gnuplot <id>.gp` there, which writes <id>.svg,
-/// <id>.pdf and <id>.png. Returns the five paths. Equal drawings give equal bytes in CSV, script and SVG.
+/// Writes <id>.csv and <id>.gp into `directory` and runs `gnuplot <id>.gp` there, which writes the formats:
+/// <id>.svg, <id>.pdf and <id>.png. A style may ask for the caption as <id>.tex and <id>.txt. Returns the
+/// paths. Equal drawings give equal bytes in CSV, script and SVG.
 /// Throws EnvironmentError when a file cannot be written, or gnuplot is missing or fails (with its message).
 std::vector<std::filesystem::path> render(const Drawing& drawing, const std::filesystem::path& directory);
 

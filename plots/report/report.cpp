@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "plots/painters/page_files.h"
+#include "plots/texts.h"
 
 namespace moelab {
 namespace {
@@ -48,7 +49,7 @@ std::string figure_html(const ReportedFigure& figure) {
   return fmt::format(
       "<figure>{}{}<figcaption>{} <span class=\"data\">{}</span></figcaption></figure>\n",
       is_picture ? "" : fmt::format("<p class=\"figure-title\">{}</p>", html_text(drawing.title)), shown,
-      html_text((is_picture ? "" : drawing.caption) + drawing.note), csv);
+      html_text(fixed_spaces((is_picture ? "" : drawing.caption) + drawing.note)), csv);
 }
 
 std::string verdict_html(const std::string& verdict) {
@@ -70,6 +71,7 @@ constexpr std::array kVerdictWords = {
                   "the number of points (Bonferroni)."},
     ExplainedWord{"equivalent", "The interval lies within the smallest effect that the claim says matters."},
     ExplainedWord{"inconclusive", "The interval holds both sides, or pairs are too few or incomplete."},
+    ExplainedWord{"excluded", "The paper's own numbers rule out this reading of its sentence."},
     ExplainedWord{"uninformative",
                   "Both sides are no better than the mean of the labels, so the point decides "
                   "nothing."}};
@@ -109,7 +111,6 @@ std::string claim_html(const ReportedClaim& claim) {
   }
   if (!claim.terms.empty()) html += html_table(claim.terms);
   html += html_table(table, "points");
-  if (claim.figure) html += figure_html(*claim.figure);
   return html + "</div>\n";
 }
 
@@ -161,6 +162,8 @@ std::string run_html(const ReportedRun& run, std::size_t place, bool is_alone) {
     html +=
         fmt::format("<h2 id=\"run{}\">{}</h2>", place, html_text(run.title.empty() ? run.name : run.title));
   }
+  // The answer first.
+  if (run.forest) html += "<div class=\"answer\">" + figure_html(*run.forest) + "</div>\n";
   html += run_head_html(run) + summary_html(run);
   std::vector<Table> tables = run.rates;
   if (!run.crossings.empty()) tables.insert(tables.begin(), run.crossings);
@@ -202,7 +205,7 @@ std::string checks_html(const std::vector<ReportedCheck>& checks) {
 
 std::string verdict_counts(const std::vector<ReportedClaim>& claims) {
   std::vector<std::string> parts;
-  for (const char* verdict : {"reproduced", "refuted", "equivalent", "inconclusive"}) {
+  for (const char* verdict : {"reproduced", "refuted", "equivalent", "inconclusive", "excluded"}) {
     const auto count = std::count_if(claims.begin(), claims.end(),
                                      [&](const ReportedClaim& claim) { return claim.verdict == verdict; });
     if (count > 0) parts.push_back(fmt::format("{} {}", count, verdict));

@@ -39,7 +39,6 @@ struct ReportedClaim {
   std::string statement;  ///< what was judged, where `text` does not say it: "a loss < b loss (ends)"
   std::optional<int> seeds_to_decide;
   Table terms;  ///< what is compared: arms, metrics, factors; tolerance and the smallest effect
-  std::optional<ReportedFigure> figure;
 };
 
 /// One run directory.
@@ -55,7 +54,8 @@ struct ReportedRun {
   Table crossings = {};               ///< of a sweep that searches a crossing
   std::vector<Table> rates = {};      ///< of figures of rates
   std::vector<ReportedClaim> claims;
-  std::vector<ReportedFigure> figures;
+  std::optional<ReportedFigure> forest;      ///< of all claims
+  std::vector<ReportedFigure> figures;       ///< the objective's first
   std::vector<std::filesystem::path> drawn;  ///< the figures' SVG files, where `plot` wrote them
   Table unfinished;                          ///< cells that diverged or failed
   std::vector<std::pair<std::string, std::string>> provenance;

@@ -11,6 +11,7 @@
 #include "app/run/memory.h"
 #include "app/run/search.h"
 #include "app/run/session.h"
+#include "app/scenario/schema.h"
 #include "app/store/export.h"
 #include "app/store/imported_arms.h"
 #include "bindings/bindings.h"
@@ -104,17 +105,23 @@ std::string claims(const std::string& directory, const std::string& plan) {
   });
 }
 
-/// The data and layout of a figure in the plan, in the format of data_json() in plots/. A claim is a line
-/// figure; cluster maps and load maps are heat maps. Throws UserError at "figure" for an unknown id.
-std::string figure(const std::string& directory, const std::string& plan, const std::string& id) {
+/// The data and layout of a figure in the plan, in the format of data_json() in plots/. Cluster maps and load
+/// maps are heat maps. `style` is JSON: the name of a preset, or fields. Throws UserError at "figure" for an
+/// unknown id, and below "style".
+std::string figure(const std::string& directory, const std::string& plan, const std::string& id,
+                   const std::string& style_text) {
   return released([&] {
+    const Json given = style_text.empty() ? Json::object() : parse_json(style_text, "style");
+    const FigureStyle style = given.is_string() ? style_preset(given.get<std::string>(), "style")
+                                                : resolve_options<FigureStyle>(given, "style");
+    style.check("style");
     const RunAddress address{directory, plan};
     const RunResults results = load_results(address);
     std::vector<std::string> ids;
     for (const FigureOptions& options : results.head.figures) {
       ids.push_back(common_of(options).id);
       if (ids.back() != id) continue;
-      const AnyFigure shown = build_figure(options, figure_source(results, address.directory()));
+      const AnyFigure shown = build_figure(options, figure_source(results, address.directory()), style);
       return std::visit([](const auto& own) { return json_text(Json(data_json(own)), -1); }, shown);
     }
     throw UserError("figure", ids.empty() ? "the run has no figures" : unknown_name("figure", id, ids));
@@ -271,7 +278,7 @@ void bind_runs(nb::module_& module) {
   module.def("table", table, "directory"_a, "plan"_a, "trace"_a,
              "The columns of `moelab export`: metrics as arrays, the others as JSON.");
   module.def("claims", claims, "directory"_a, "plan"_a, "The answer of `moelab claims --json`.");
-  module.def("figure", figure, "directory"_a, "plan"_a, "id"_a, "What a figure shows, as data.");
+  module.def("figure", figure, "directory"_a, "plan"_a, "id"_a, "style"_a, "What a figure shows, as data.");
   module.def("array_files", array_files, "directory"_a, "plan"_a, "cell"_a,
              "The .npy files of a cell's saved arrays, by name.");
   module.def("import_arm", import_frame, "directory"_a, "plan"_a, "arm"_a, "csv"_a,

@@ -53,7 +53,7 @@ def table(directory: str, plan: str, trace: bool) -> list:
 def claims(directory: str, plan: str) -> str:
     """The answer of `moelab claims --json`."""
 
-def figure(directory: str, plan: str, id: str) -> str:
+def figure(directory: str, plan: str, id: str, style: str) -> str:
     """What a figure shows, as data."""
 
 def array_files(directory: str, plan: str, cell: str) -> str:

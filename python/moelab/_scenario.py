@@ -16,7 +16,7 @@ Scenario = TypedDict(
         "title": 'str',
         "source": 'str',
         "notes": 'str | Sequence[str]',
-        "data": 'str | Mapping[str, Any]',
+        "data": 'Literal["image_clusters", "task_pool", "single_index"] | Mapping[str, Any]',
         "model": 'Mapping[str, Any]',
         "loss": 'Mapping[str, Any]',
         "train": 'Mapping[str, Any]',

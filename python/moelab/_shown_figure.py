@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
+import matplotlib
 from matplotlib.figure import Figure
+
+# Conferences refuse the Type 3 fonts that matplotlib embeds by default.
+_FONTS = {"pdf.fonttype": 42, "ps.fonttype": 42}
 
 
 class ShownFigure(Figure):
     """Notebooks know matplotlib's figures only where pyplot has been imported, which nobody needs here."""
+
+    def savefig(self, *args: Any, **kwargs: Any) -> None:
+        """As matplotlib's, with TrueType fonts in PDF and PostScript."""
+        with matplotlib.rc_context(_FONTS):
+            super().savefig(*args, **kwargs)
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()

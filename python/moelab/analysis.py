@@ -1,4 +1,4 @@
-"""Metrics of a router: one's own arrays, or a dump of a language model."""
+"""Metrics of a router, from your arrays or from the dump of a language model."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class NamedMatrix(np.ndarray):
 
 
 class Analysis(Mapping[str, Any]):
-    """What ``analyze`` measures, layer by layer. Nothing is pooled over layers.
+    """What ``analyze`` measures, layer by layer. No number is pooled over layers.
 
-    ``analysis["metrics"]`` are the metrics of a single layer, or what is about all layers. As a mapping, it is the
-    answer of ``moelab analyze --json``.
+    ``analysis["metrics"]`` has the metrics of a single layer. With several layers it has what concerns all of them.
+    The mapping is the answer of ``moelab analyze --json``.
     """
 
     def __init__(self, answer: dict[str, Any]) -> None:
@@ -68,12 +68,12 @@ class Analysis(Mapping[str, Any]):
 
     @property
     def checks(self) -> list[str]:
-        """What was found in the arrays, and what was assumed."""
+        """What the arrays hold, and what was assumed."""
         return list(self._answer["checks"])
 
     @property
     def skipped(self) -> dict[str, str]:
-        """Metrics that are left out, with the reason."""
+        """The metrics that are missing, with the reason."""
         reasons: dict[str, str] = dict(self._answer["skipped"])
         for layer in self._answer["layers"]:
             for name, reason in layer["skipped"].items():
@@ -81,7 +81,10 @@ class Analysis(Mapping[str, Any]):
         return reasons
 
     def table(self) -> list[dict[str, Any]]:
-        """One dict for each layer: every metric, with ``_low``, ``_high`` and ``_chance`` where they are known."""
+        """One dict for each layer, with every metric.
+
+        Where they are known, ``_low`` and ``_high`` are the ends of the interval. ``_chance`` is the value of chance.
+        """
         rows = []
         for layer in self._answer["layers"]:
             row: dict[str, Any] = {"layer": layer["layer"]}
@@ -135,7 +138,7 @@ def _matrix(matrix: dict[str, Any]) -> NamedMatrix:
 
 
 def _entry_array(value: Any, path: str) -> tuple[np.ndarray, str | None] | None:
-    """(contiguous array, name of a type that NumPy lacks or None); None for None."""
+    """A contiguous array, with the name of its type if NumPy lacks it. None for None."""
     if value is None:
         return None
     if str(getattr(value, "dtype", "")) == "torch.bfloat16":
@@ -162,7 +165,7 @@ _Batch = list[tuple[str, "int | None", Any, Any]]
 
 
 def _batch(value: Any, path: str) -> _Batch:
-    """The entries of one batch: an array, a tuple (None for a layer without a router), or {layer: array}."""
+    """The entries of one batch: an array, a tuple with None for a layer without a router, or {layer: array}."""
     if isinstance(value, Mapping):
         named: list[tuple[str, int | None, Any]] = []
         for key, entry in value.items():
@@ -199,7 +202,7 @@ def _batches(value: Any, path: str, lists_are_batches: bool) -> list[_Batch]:
 
 
 def _names(value: Any) -> tuple[Any, list[str]]:
-    """(numbers, names) of labels that are texts or categories; the labels themselves otherwise."""
+    """Numbers and names of labels that are texts or categories. Other labels stay as they are."""
     if _is_file(value) or value is None:
         return value, []
     if isinstance(value, tuple):
@@ -219,7 +222,7 @@ def _names(value: Any) -> tuple[Any, list[str]]:
 
 
 def _config(model: Any) -> Any:
-    """A model's configuration as a dict, from a dict, a file, a configuration of transformers, or its model."""
+    """The configuration of a model as a dict. It comes from a dict, a file, or an object of transformers."""
     if model is None:
         return None
     if _is_file(model):
@@ -251,7 +254,7 @@ _LIST_COLUMNS = ("indices", "experts", "expert_ids", "routed_experts", "topk_ids
 
 
 def _parquet(file: Any, path: str) -> tuple[Any, dict[str, Any]]:
-    """What a Parquet file holds: (ids (T, K) or {layer: ids}, what stands beside by argument)."""
+    """The ids (T, K) or {layer: ids} of a Parquet file, and its other columns by argument."""
     pq = extra("pyarrow.parquet", "parquet", "Parquet files")
     table = pq.read_table(os.fspath(file))
     for name in _LIST_COLUMNS:
@@ -300,7 +303,7 @@ def _is_parquet(value: Any) -> bool:
 
 
 def _with_parquet(given: dict[str, Any], by_score: bool) -> bool:
-    """Puts the arrays of Parquet files in the place of their names."""
+    """Replaces the names of Parquet files by their arrays."""
     value = given["experts"]
     if _is_parquet(value):
         given["experts"], beside = _parquet(value, "experts")
@@ -347,42 +350,53 @@ def analyze(
     previous_assignments: Any = None,
     neighbours: int | None = None,
 ) -> Analysis:
-    """Measures a router, layer by layer; the numbers of ``moelab analyze``, to the last bit.
+    """Measures a router, layer by layer. The numbers equal the answer of ``moelab analyze`` to the last bit.
 
-    One of ``probs``, ``logits``, ``scores``, ``gates``, ``experts`` and ``counts`` is needed. It is an array of one
-    layer or of a stack of layers, a tuple of layers (``None`` for a layer without a router), ``{layer: array}``, or a
-    list of tuples, one for each batch. Arrays are of NumPy, PyTorch (bfloat16 too), JAX, or offer ``__dlpack__`` or
-    ``__array__``. The name of a file stands for its array, as on the command line. Nothing ambiguous is guessed.
+    One of ``probs``, ``logits``, ``scores``, ``gates``, ``experts`` and ``counts`` is needed. An argument is one of:
 
-    :param probs: routing probabilities r(x), (n, E)
-    :param logits: scores whose softmax they are, (n, E); ``score`` says "sigmoid" or "selected" instead
-    :param scores: scores after a sigmoid
-    :param gates: gates, 0 for experts that are not chosen
-    :param experts: ids of the chosen experts, (n, K); a Parquet file or ``{layer: file}``, too
-    :param counts: tokens of each expert
-    :param model: the configuration: a dict, config.json, or a configuration of transformers. It gives E, K, the layers
-        with a router, scores and groups
-    :param axes: the dimensions as letters: L layers, N steps, B sequences, S positions, T tokens, E experts, K choices
-    :param layers: numbers of the layers
-    :param expert_count: E, where ids do not tell it
-    :param top_k: K, experts that serve a row (1 for one layer of r)
-    :param selection_bias: what is added to scores when experts are selected, (E) for each layer, or "none"
-    :param groups: (groups, kept groups) of the selection
-    :param by_score: ids come by falling score
-    :param dtype: what 16-bit integers stand for: "bfloat16" or "float16"
-    :param mask: 1 for tokens that count, (B, S) or (n,), or "none"
-    :param tokens: ids of the tokens
-    :param labels: cluster or domain of each row, sequence or document: integers or names
-    :param documents: "rows" of a batch, or the document of each row; intervals draw documents
-    :param lengths: rows of each document
-    :param ranks: "first" counts equal batches once, "all" counts each
-    :param inputs: inputs x of the router, (n, d), for one layer
-    :param router: weights W of a linear router, (E, d), for the shuffled baseline
-    :param embeddings: space of overlap and silhouette, (n, m); the inputs where there is none
-    :param expert_outputs: outputs of every expert, (n, E, o)
-    :param previous_probs: an earlier snapshot of ``probs``; or ``previous_logits``; or ``previous_assignments``
-    :param neighbours: of expert overlap; 10, or all other rows where they are fewer
-    :raises UserError: for an array that does not fit, ``path`` being the name of its argument
+    - an array of one layer, or of a stack of layers;
+    - a tuple of layers, with ``None`` for a layer without a router;
+    - a dict ``{layer: array}``;
+    - a list of tuples, one for each batch;
+    - the name of a file, as on the command line.
+
+    Arrays come from NumPy, PyTorch or JAX, bfloat16 included. Objects with ``__dlpack__`` or ``__array__`` work, too.
+    The function does not guess where arrays are ambiguous.
+
+    :param probs: Routing probabilities r(x), (n, E).
+    :param logits: Scores (n, E) whose softmax gives the probabilities. ``score`` selects another law.
+    :param scores: Scores after a sigmoid.
+    :param gates: Gates. Experts that were not selected have 0.
+    :param experts: Ids of the selected experts, (n, K). A Parquet file or ``{layer: file}`` works, too.
+    :param counts: The number of tokens of each expert.
+    :param model: The configuration: a dict, config.json, or a configuration of transformers. It gives E, K, groups,
+        scores and the layers with a router.
+    :param axes: The dimensions as letters: L layers, N steps, B sequences, S positions, T tokens, E experts, K
+        choices.
+    :param layers: The numbers of the layers.
+    :param expert_count: E. Ids alone do not show it.
+    :param top_k: K, the number of experts that serve a row. One layer of r has the default 1.
+    :param score: How logits become scores: "softmax", "sigmoid" or "selected".
+    :param selection_bias: What selection adds to the scores, (E) for each layer, or "none".
+    :param groups: The groups of the selection: (groups, kept groups).
+    :param by_score: Whether ids are sorted by falling score.
+    :param dtype: What 16-bit integers stand for: "bfloat16" or "float16".
+    :param mask: 1 for tokens that count, (B, S) or (n,), or "none".
+    :param tokens: Ids of the tokens.
+    :param labels: The cluster or domain of each row, sequence or document. Integers or names.
+    :param documents: "rows" of a batch, or the document of each row. Intervals resample documents.
+    :param lengths: The number of rows of each document.
+    :param ranks: "first" counts equal batches once. "all" counts each of them.
+    :param inputs: The router's inputs x, (n, d), for one layer.
+    :param router: The weights W of a linear router, (E, d), for the shuffled baseline.
+    :param embeddings: The space of overlap and silhouette, (n, m). The default is ``inputs``.
+    :param expert_outputs: The outputs of every expert, (n, E, o).
+    :param previous_probs: An earlier snapshot of ``probs``.
+    :param previous_logits: An earlier snapshot of ``logits``.
+    :param previous_assignments: An earlier snapshot of the serving experts.
+    :param neighbours: The number of neighbours of expert overlap. The default is 10, or all other rows if they are
+        fewer.
+    :raises UserError: If an array does not fit. ``path`` is the name of its argument.
     """
     given = {
         "probs": probs,

@@ -2,10 +2,10 @@
 
 
 class UserError(ValueError):
-    """Bad input: where it stands, what was given, what is allowed.
+    """Bad input. The error names the place, the given value and what is allowed.
 
-    ``path`` is a JSON path of a scenario ("model.router.kind"), a file with its line, or the name of an
-    argument; ``message`` says the rest.
+    ``path`` is a JSON path of a scenario ("model.router.kind"). It can also be a file with its line or an argument.
+    ``message`` has the rest.
     """
 
     def __init__(self, path: str, message: str) -> None:

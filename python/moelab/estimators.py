@@ -23,7 +23,7 @@ _NESTED = ("model", "train", "loss")
 
 
 def _merged(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The defaults with the given values. A part of another kind replaces the default as a whole."""
+    """The defaults with the given values. A part of another kind replaces the whole default."""
     merged = dict(defaults)
     for name, value in (given or {}).items():
         own = merged.get(name)
@@ -35,7 +35,7 @@ def _merged(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dic
 
 
 class _Mixture(_base.BaseEstimator):
-    """What both estimators share: flat parameters, the scaling of data, early stopping and the trained model."""
+    """What both estimators share: parameters, scaling, early stopping and the trained model."""
 
     def __init__(
         self,
@@ -79,7 +79,10 @@ class _Mixture(_base.BaseEstimator):
         self.seed = seed
 
     def set_params(self, **params: Any) -> Any:
-        """Sets parameters. ``model__experts=8`` sets a field of ``model``, and likewise for ``train`` and ``loss``."""
+        """Sets parameters. ``model__experts=8`` sets a field of ``model``.
+
+        The same works for ``train`` and ``loss``.
+        """
         plain: dict[str, Any] = {}
         for name, value in params.items():
             whole_name, _, field = name.partition("__")
@@ -131,7 +134,7 @@ class _Mixture(_base.BaseEstimator):
         return options
 
     def _split(self, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows to train on, and rows that decide when training ends."""
+        """The rows to train on, and the rows that decide when training ends."""
         if not isinstance(self.validation_fraction, float) or not 0 < self.validation_fraction < 1:
             raise UserError("validation_fraction", f"got {shown(self.validation_fraction)}, needs a number in (0, 1)")
         order = np.random.default_rng(seed).permutation(rows)
@@ -199,34 +202,35 @@ class _Mixture(_base.BaseEstimator):
 
 
 class MoERegressor(_base.RegressorMixin, _Mixture):
-    """A mixture of experts for regression: experts of hidden layers behind a router, trained with Adam.
+    """A mixture of experts for regression. Experts are MLPs behind a router, trained with Adam.
 
-    :param n_experts: number of experts
-    :param hidden: width of an expert's hidden layer, or a tuple of equal widths for several layers
-    :param router: a kind of router ("linear", "mlp", "cosine", …), a dict as in a scenario, or one of
-        ``moelab.routers``
-    :param gating: "soft" (every expert, weighted), "top1" (trained softly, the argmax expert alone serves),
-        ``{"kind": "topk", "k": 2}``, or ``{"train": …, "eval": …}``
-    :param learning_rate: of experts and router
-    :param max_steps: most steps of training
-    :param batch_size: rows a step; all rows where they are fewer
-    :param weight_decay: decay of the weights
-    :param early_stopping: whether a first training ends where the loss of held-out rows is lowest. A second training on
-        all rows then takes as many steps.
-    :param validation_fraction: share of these rows
-    :param n_iter_no_change: records (a fiftieth of ``max_steps``) without a lower held-out loss that end the training
-    :param standardize: whether inputs, and the targets of a regression, are standardised before training. Without it
-        they are taken as they are.
-    :param random_state: a whole number, or a generator of NumPy; ``seed`` where it is left out, so that fits repeat
-    :param verbose: whether to print a line at each record
-    :param model: further fields as in a scenario (docs/scenario.md). They are merged over those above; a search sets them
-        as ``model__experts``.
-    :param train: the same of training
-    :param loss: the same of the loss
-    :param seed: index of the seed of initial weights and batches
+    :param n_experts: The number of experts.
+    :param hidden: The width of an expert's hidden layer. A tuple of equal widths gives several layers.
+    :param router: A kind of router ("linear", "mlp", "cosine", …), a dict as in a scenario, or one of
+        ``moelab.routers``.
+    :param gating: "soft" weights every expert. "top1" trains softly and predicts with the argmax expert. A dict names
+        another gating, ``{"kind": "topk", "k": 2}``, or two: ``{"train": …, "eval": …}``.
+    :param learning_rate: The rate of experts and router.
+    :param max_steps: The largest number of training steps.
+    :param batch_size: Rows of a step, or all rows if they are fewer.
+    :param weight_decay: The decay of the weights.
+    :param early_stopping: Whether to stop by held-out rows. A first training finds the step with the lowest held-out
+        loss. A second training on all rows takes that many steps.
+    :param validation_fraction: The share of held-out rows.
+    :param n_iter_no_change: Training ends after this many records without a lower held-out loss. A record is a
+        fiftieth of ``max_steps``.
+    :param standardize: Whether to standardise inputs and regression targets before training.
+    :param random_state: A whole number, or a generator of NumPy. The default is ``seed``, so fits repeat.
+    :param verbose: Whether to print a line at each record.
+    :param model: Further fields as in a scenario (docs/scenario.md). They override the parameters above. A search sets
+        them as ``model__experts``.
+    :param train: Further fields of training.
+    :param loss: Further fields of the loss.
+    :param seed: Index of the seed of initial weights and batches.
 
-    After ``fit``: ``model_``, the trained ``moelab.Model`` (of scaled data); ``loss_curve_`` and ``loss_``, the
-    training loss at each record; ``validation_loss_curve_`` with early stopping; ``n_iter_``, the steps.
+    After ``fit``, ``model_`` is the trained ``moelab.Model`` of scaled data. ``loss_curve_`` has the training loss at
+    each record, and ``loss_`` the last one. ``validation_loss_curve_`` exists with early stopping. ``n_iter_`` counts
+    the steps.
     """
 
     def fit(self, X: Any, y: Any) -> MoERegressor:
@@ -253,7 +257,7 @@ class MoERegressor(_base.RegressorMixin, _Mixture):
 
 
 class MoEClassifier(_base.ClassifierMixin, _Mixture):
-    """A mixture of experts for classification, by cross-entropy; otherwise as ``MoERegressor``."""
+    """A mixture of experts for classification by cross-entropy. ``MoERegressor`` has the same parameters."""
 
     def fit(self, X: Any, y: Any) -> MoEClassifier:
         """Trains on inputs (n, d) and classes (n,) of any kind."""
@@ -267,7 +271,10 @@ class MoEClassifier(_base.ClassifierMixin, _Mixture):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores of the classes, (n, classes); of two classes, how far the second is above the first, (n,)."""
+        """Scores of the classes, (n, classes).
+
+        With two classes the result is (n,): the score of the second class minus the score of the first.
+        """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 

@@ -2,14 +2,17 @@
 
 ``Run.figure_data`` returns a figure with its layout: frames, ticks, texts and legend in points from the lower left
 corner of the page. The program computes this layout once for all painters, so nothing is measured or chosen here.
+With axes of your own, your theme decides how texts and frames look, and matplotlib places the legend.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from ._extras import extra
+from .errors import UserError
 
 _STYLE = {
     "font.family": "DejaVu Sans",
@@ -30,6 +33,19 @@ _STYLE = {
     "svg.hashsalt": "moelab",
 }
 _MARKER_SIZE = 3
+_LENGTHS = ("font.size", "size", "width")
+
+
+def _theme(layout: dict[str, Any]) -> dict[str, Any]:
+    """The style in the layout's font and size. Glyphs that the font lacks are those of DejaVu Sans."""
+    scale = layout["font_scale"]
+    theme = {name: value * scale if name.endswith(_LENGTHS) else value for name, value in _STYLE.items()}
+    return {**theme, "font.family": list(dict.fromkeys((layout["font"], "DejaVu Sans")))}
+
+
+def _scaled(look: dict[str, Any], scale: float) -> dict[str, Any]:
+    """A look whose lines and marks grow with the letters."""
+    return {**look, "linewidth": look["linewidth"] * scale, "markersize": look["markersize"] * scale}
 
 
 def _line(style: dict[str, Any], width: float) -> dict[str, Any]:
@@ -164,7 +180,26 @@ def _paint_embedding(axes: Any, data: dict[str, Any], place: int) -> None:
     axes.spines[:].set(visible=True, color="#999999")
 
 
+def _paint_forest(axes: Any, data: dict[str, Any], place: int) -> None:
+    panel, grey = data["panels"][place], "#555555"
+    axes.grid(True, axis="x")
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    axes.axvline(panel["no_effect"], color=grey, linewidth=0.8, linestyle=(0, (2, 1.5)))
+    for mark in data["marks"][place]:
+        look, row = _line(data["styles"][mark["verdict"]], 1.2), mark["place"]
+        axes.vlines(mark["limits"], row - 0.4, row + 0.4, color=grey, linewidth=0.8, linestyle=(0, (1, 1)))
+        if mark["low"] is not None:
+            axes.hlines([row], [mark["low"]], [mark["high"]], color=look["color"], linewidth=1.2)
+            for end, marker in (("low", "<"), ("high", ">")):
+                if mark[f"leaves_{end}"]:
+                    axes.plot([mark[end]], [row], marker, color=look["color"], markersize=3, clip_on=False)
+        if mark["mean"] is not None:
+            axes.plot([mark["mean"]], [row], label=f"_{mark['verdict']}", **{**look, "linestyle": "none"})
+
+
 _KINDS = {
+    "forest": _paint_forest,
     "lines": _paint_lines,
     "heat_map": _paint_heat_map,
     "rate_panels": _paint_rates,
@@ -172,7 +207,7 @@ _KINDS = {
 }
 
 
-def _set_axis(axis: Any, of: dict[str, Any], labelled: bool) -> None:
+def _set_axis(axis: Any, of: dict[str, Any], labelled: bool, sized: bool = True) -> None:
     """Scale, range and ticks. Ticks without a label are minor ones."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
 
@@ -184,6 +219,8 @@ def _set_axis(axis: Any, of: dict[str, Any], labelled: bool) -> None:
     axis.set_minor_formatter(NullFormatter())
     if of["upright"]:
         axis.set_tick_params(rotation=90)
+    if sized:
+        axis.set_tick_params(labelsize=of["size"])
     if not labelled:
         axis.set_tick_params(which="both", labelbottom=False, labelleft=False)
 
@@ -200,7 +237,7 @@ def _write_texts(axes: Any, frame: dict[str, Any], layout: dict[str, Any]) -> No
             continue
         x, y = text["x"] / width, text["y"] / height
         if "sample" in text:
-            look, length = _line(text["sample"], 1.3), layout["sample"] / width
+            look, length = _scaled(_line(text["sample"], 1.3), layout["font_scale"]), layout["sample"] / width
             on_page = {"transform": figure.transFigure}
             figure.add_artist(Line2D([x, x + length], [y, y], **{**look, "marker": "none"}, **on_page))
             figure.add_artist(Line2D([x + length / 2], [y], **{**look, "linestyle": "none"}, **on_page))
@@ -211,7 +248,7 @@ def _write_texts(axes: Any, frame: dict[str, Any], layout: dict[str, Any]) -> No
             color=f"#{text['colour']}" if text["colour"] else "black",
         )
     for role, lines in blocks.items():
-        label = "\n".join(line["text"] for line in lines)
+        label, size = "\n".join(line["text"] for line in lines), lines[0]["size"]
         x, y = (sum(line[axis] for line in lines) / len(lines) for axis in ("x", "y"))
         if role == "panel":
             above = (y - frame["bottom"]) / frame["height"]
@@ -219,7 +256,7 @@ def _write_texts(axes: Any, frame: dict[str, Any], layout: dict[str, Any]) -> No
                            fontsize=lines[0]["size"])
         else:
             axis = axes.xaxis if role == "x_label" else axes.yaxis
-            axis.set_label_text(label, va="center", ha="center")
+            axis.set_label_text(label, va="center", ha="center", fontsize=size)
             axis.set_label_coords(x / width, y / height, transform=figure.transFigure)
 
 
@@ -230,16 +267,56 @@ def draw(data: dict[str, Any]) -> Any:
 
     layout = data["layout"]
     width, height = layout["width"], layout["height"]
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(_theme(layout)):
         figure: Any = ShownFigure(figsize=(width / 72, height / 72), dpi=200)
         for place, frame in enumerate(layout["panels"]):
             axes = figure.add_axes([
                 frame["left"] / width, frame["bottom"] / height, frame["width"] / width, frame["height"] / height,
             ])
-            _set_axis(axes.xaxis, layout["x"], frame["x_labels"])
-            _set_axis(axes.yaxis, layout["y"], frame["y_labels"])
+            x_axis = frame.get("x", layout["x"])
+            y_axis = frame.get("y", layout["y"])
+            _set_axis(axes.xaxis, x_axis, frame["x_labels"])
+            _set_axis(axes.yaxis, y_axis, frame["y_labels"])
             _KINDS[data["kind"]](axes, data, place)
-            axes.set_xlim(layout["x"]["low"], layout["x"]["high"])
-            axes.set_ylim(layout["y"]["low"], layout["y"]["high"])
+            axes.set_xlim(x_axis["low"], x_axis["high"])
+            axes.set_ylim(y_axis["low"], y_axis["high"])
             _write_texts(axes, frame, layout)
+            _grow(axes, layout["font_scale"])
     return figure
+
+
+def _grow(axes: Any, scale: float) -> None:
+    """Lines and marks of a panel grow with the letters."""
+    for line in axes.lines if scale != 1 else ():
+        line.set_linewidth(line.get_linewidth() * scale)
+        line.set_markersize(line.get_markersize() * scale)
+
+
+def draw_into(data: dict[str, Any], ax: Any) -> Any:
+    """Paints the panels of ``Run.figure_data`` into axes of your own: one, or as many as there are panels.
+
+    The axes keep their places, and your theme their look. Returns the matplotlib figure of the axes.
+    """
+    extra("matplotlib", "figures", "figures")
+    layout = data["layout"]
+    given = list(ax.flat) if hasattr(ax, "flat") else list(ax) if isinstance(ax, Iterable) else [ax]
+    if len(given) != len(layout["panels"]):
+        raise UserError("ax", f"got {len(given)} axes, needs {len(layout['panels'])}: one for each panel of {data['id']}")
+    for place, (axes, frame) in enumerate(zip(given, layout["panels"], strict=True)):
+        x_axis, y_axis = frame.get("x", layout["x"]), frame.get("y", layout["y"])
+        _set_axis(axes.xaxis, x_axis, True, sized=False)
+        _set_axis(axes.yaxis, y_axis, True, sized=False)
+        _KINDS[data["kind"]](axes, data, place)
+        axes.set_xlim(x_axis["low"], x_axis["high"])
+        axes.set_ylim(y_axis["low"], y_axis["high"])
+        texts: dict[str, list[str]] = {}
+        for text in frame["texts"]:
+            texts.setdefault(text["role"], []).append(text["text"])
+        if "panel" in texts:
+            axes.set_title("\n".join(texts["panel"]))
+        axes.set_xlabel(data.get("x_label", ""))
+        axes.set_ylabel(data.get("y_label", ""))
+        named = [line for line in axes.lines if not line.get_label().startswith("_")]
+        if place == 0 and named:
+            axes.legend(handles=named)
+    return given[0].figure

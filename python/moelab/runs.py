@@ -31,8 +31,10 @@ _CHECKSUM = "checksum"
 
 
 class Run:
-    """A run folder, one plan of it. What it tells is read when it is asked for, so that a run that is still
-    at work shows the cells that are done."""
+    """One plan of a run folder.
+
+    Each property reads the folder anew. A run that is still at work shows the finished cells.
+    """
 
     def __init__(self, directory: str, plan: str) -> None:
         self._directory = os.path.abspath(directory)
@@ -50,22 +52,26 @@ class Run:
 
     @property
     def plans(self) -> pandas.DataFrame:
-        """One row a plan of the run folder: plan (its id), name, profile, cells, and whether it was run last.
-        ``moelab.read(directory, plan=id)`` opens one. Needs pandas."""
+        """One row for each plan of the run folder. Needs pandas.
+
+        The columns are plan (its id), name, profile, cells, and whether it was run last. ``moelab.read(directory,
+        plan=id)`` opens a plan.
+        """
         pandas = extra("pandas", "frames", "frames")
         rows = json.loads(call(_core.plans, self._directory))
         return pandas.DataFrame(rows, columns=["plan", "name", "profile", "cells", "last"])
 
     @property
     def about(self) -> dict[str, Any]:
-        """``{"plan", "name", "title", "source", "profile", "arms", "sweep", "cells", "figures", "scenario",
-        "notes"}``: what the plan says."""
+        """What the plan says: its id, name, title, source, profile, arms, sweep, cells, figures, scenario and notes."""
         return json.loads(call(_core.about, self._directory, self._plan))
 
     def table(self, trace: bool = False) -> dict[str, Any]:
-        """The columns of ``moelab export`` by name: metrics as arrays of doubles, NaN where a field is empty,
-        the others as lists. One entry a cell, with ``trace`` one a cell, recorded step and, where a model has
-        several, layer."""
+        """The columns of ``moelab export`` by name.
+
+        Metrics are arrays of doubles, with NaN for an empty field. Other columns are lists. There is one entry for
+        each cell. With ``trace`` there is one for each cell, recorded step and layer.
+        """
         columns = call(_core.table, self._directory, self._plan, bool(trace))
         return {name: json.loads(values) if isinstance(values, str) else values for name, values in columns}
 
@@ -75,48 +81,53 @@ class Run:
 
     @property
     def cells(self) -> pandas.DataFrame:
-        """One row a cell: cell, arm, seed, swept paths, state, metrics. Needs pandas."""
+        """One row for each cell: cell, arm, seed, swept paths, state, metrics. Needs pandas."""
         return self._frame(False)
 
     @property
     def trace(self) -> pandas.DataFrame:
-        """One row a cell, recorded step and, where a model has several, layer. Needs pandas."""
+        """One row for each cell and recorded step, and for each layer of a stack. Needs pandas."""
         return self._frame(True)
 
     def verdicts(self) -> list[dict[str, Any]]:
-        """The claims judged, as ``moelab claims --json`` answers: ``[{"id", "verdict", "points": […], …}]``."""
+        """The judged claims: ``[{"id", "verdict", "points": […], …}]``.
+
+        ``moelab claims --json`` gives the same answer.
+        """
         return json.loads(call(_core.claims, self._directory, self._plan))
 
     @property
     def claims(self) -> pandas.DataFrame:
-        """One row a claim and sweep point. Needs pandas.
+        """One row for each claim and sweep point. Needs pandas.
 
-        ``id`` and ``verdict`` are the claim's. A column for each swept path holds the point. ``estimate`` with
-        ``low`` and ``high`` is the paired difference, of logarithms where ``scale`` says so; ``ratio`` with
-        ``ratio_low`` and ``ratio_high`` is its exponential. ``p``, ``test`` and ``point_verdict`` are the point's,
-        ``claim_p`` is the claim's. ``paper`` is what the paper reports."""
+        - ``id``, ``verdict`` and ``claim_p`` belong to the claim. Each swept path has a column.
+        - ``estimate`` with ``low`` and ``high`` is the paired difference. ``scale`` says whether it is one of
+          logarithms.
+        - ``ratio`` with ``ratio_low`` and ``ratio_high`` is its exponential.
+        - ``p``, ``test`` and ``point_verdict`` belong to the point. ``paper`` is the number of the paper.
+        """
         pandas = extra("pandas", "frames", "frames")
         rows = [row for claim in self.verdicts() for row in claim_rows(claim)]
         return pandas.DataFrame(rows, columns=claim_columns(self.about["sweep"]))
 
     def summary(self, metric: str | None = None) -> pandas.DataFrame:
-        """One row an arm and sweep point: the mean of a metric over seeds with its 95 % interval, as ``moelab table``
-        computes them. Needs pandas.
+        """The mean of a metric over seeds with its 95 % interval, as ``moelab table`` computes it. Needs pandas.
 
-        :param metric: a metric of the run; the first figure's where it is left out
-        :return: columns arm, swept paths, ``cells``, ``count``, ``mean``, ``low``, ``high``, ``statistic``
-        :raises UserError: for a metric that the run does not have
+        :param metric: A metric of the run. The default is the metric of the first figure.
+        :return: One row for each arm and sweep point. The columns are arm, swept paths, ``cells``, ``count``,
+            ``mean``, ``low``, ``high`` and ``statistic``.
+        :raises UserError: If the run does not have the metric.
         """
         pandas = extra("pandas", "frames", "frames")
         (told,) = answer([*self._words("table"), *_option("--metric", text(metric, "metric"))])
         return pandas.DataFrame([summary_row(entry) for entry in told["entries"]])
 
     def to_latex(self, metric: str | list[str] | None = None, *, booktabs: bool = True) -> str:
-        """A LaTeX table: a row for each arm and sweep point, a column of means and intervals for each metric.
+        """A LaTeX table with a row for each arm and sweep point, and a column for each metric.
 
-        :param metric: a metric of the run, or several; the first figure's where it is left out
-        :param booktabs: whether to use the rules of the package booktabs; otherwise ``\\hline``
-        :raises UserError: for a metric that the run does not have
+        :param metric: One or more metrics of the run. The default is the metric of the first figure.
+        :param booktabs: Whether to use the rules of the package booktabs. Otherwise the table has ``\\hline``.
+        :raises UserError: If the run does not have the metric.
         """
         metrics = metric if isinstance(metric, list) else [metric]
         words = [word for name in metrics for word in _option("--metric", text(name, "metric"))]
@@ -127,66 +138,85 @@ class Run:
         return "\n".join("\\hline" if line in rules else line for line in table.split("\n"))
 
     def report(self, out: Any = None) -> str:
-        """Writes the run as one HTML page: figures, claims, provenance.
+        """Writes the run as one HTML page with figures, claims and provenance.
 
-        :param out: the file; report.html of the run folder where it is left out
-        :return: the file
+        :param out: The file. The default is report.html in the run folder.
+        :return: The file.
         """
         return answer([*self._words("report"), *_option("--out", "" if out is None else folder(out, "out"))])["file"]
 
     def agreement(self) -> pandas.DataFrame:
-        """How well saved routings of the same test rows agree: one row a pair of arms, sweep points or seeds. Needs
-        ``"save": ["routing"]`` in the scenario, and pandas."""
+        """How well saved routings of the same test rows agree. Needs pandas, and ``"save": ["routing"]`` in the
+        scenario.
+
+        There is one row for each pair of arms, sweep points or seeds.
+        """
         pandas = extra("pandas", "frames", "frames")
         told = answer(self._words("agreement"))["agreements"]
         return pandas.json_normalize(told) if told else pandas.DataFrame()
 
     def reproduce(self, cell: str) -> dict[str, Any]:
-        """Runs a recorded cell again and compares every bit, as ``moelab reproduce --json`` answers.
+        """Runs a recorded cell again and compares every bit. ``moelab reproduce --json`` gives the same answer.
 
-        :param cell: the cell's id, or its beginning
+        :param cell: The cell's id, or its beginning.
         """
         return answer([*self._words("reproduce"), text(cell, "cell")])
 
     def verify(self) -> dict[str, Any]:
-        """Reads every record and array, as ``moelab verify --json`` answers; ``problems`` is empty for a sound run."""
+        """Reads every record and array. ``problems`` is empty for a sound run.
+
+        ``moelab verify --json`` gives the same answer.
+        """
         return answer(self._words("verify"))
 
     def _words(self, verb: str) -> list[str]:
         return [verb, self._directory, "--plan", self._plan]
 
     def arrays(self, cell: str) -> dict[str, np.ndarray]:
-        """The arrays that a cell saved ("save" of its scenario), by name, mapped from their files.
+        """The arrays that a cell saved, by name, mapped from their files. The scenario's "save" selects them.
 
-        :param cell: the cell's id, or its beginning
-        :raises UserError: for a cell that the plan does not have, and an array that is missing or damaged
+        :param cell: The cell's id, or its beginning.
+        :raises UserError: If the plan does not have the cell, or if an array is missing or damaged.
         """
         files = json.loads(call(_core.array_files, self._directory, self._plan, text(cell, "cell")))
         return {name: np.load(file, mmap_mode="r", allow_pickle=False) for name, file in files.items()}
 
-    def figure(self, id: str | None = None) -> matplotlib.figure.Figure:
-        """A figure of the scenario, the data and colours of ``moelab plot``, drawn by matplotlib.
+    def figure(self, id: str | None = None, *, ax: Any = None, style: Any = None) -> matplotlib.figure.Figure:
+        """A figure of the scenario, drawn by matplotlib. It has the data and colours of ``moelab plot``.
 
-        :param id: the figure's id; the first where it is left out
-        :raises UserError: for a figure that the plan does not have
+        ``savefig`` embeds TrueType fonts, whatever ``rcParams`` say.
+
+        :param id: The figure's id. The default is the first figure.
+        :param ax: Matplotlib axes to draw into, one for each panel. They keep their place and your theme.
+        :param style: A preset (``"neurips"``, ``"icml"``, ``"jmlr"``, ``"slides"``, ``"screen"``), or a dict with
+            the fields of ``style`` in a scenario: width, height, font, size, title, caption, legend.
+        :raises UserError: If the plan does not have the figure, or the style is unknown.
         """
-        return _drawn(self.figure_data(id))
+        from .figures import draw, draw_into
 
-    def figure_data(self, id: str | None = None) -> dict[str, Any]:
-        """What a figure shows: its lines with means, bands and seeds, or panels; labels and caption."""
+        data = self.figure_data(id, style=style)
+        return draw(data) if ax is None else draw_into(data, ax)
+
+    def figure_data(self, id: str | None = None, *, style: Any = None) -> dict[str, Any]:
+        """What a figure shows: lines with means, bands and seeds, or panels. Labels and caption.
+
+        :param id: The figure's id. The default is the first figure.
+        :param style: As in ``figure``.
+        """
         if id is None:
             ids = self.about["figures"]
             if not ids:
                 raise UserError("figure", "the run has no figures")
             id = ids[0]
-        return json.loads(call(_core.figure, self._directory, self._plan, text(id, "figure")))
+        return json.loads(call(_core.figure, self._directory, self._plan, text(id, "figure"), _style_text(style)))
 
     def samples(self, arm: str | None = None) -> Iterator[Sample]:
-        """The data that the cells of an arm draw, one ``Sample`` a sweep point and seed, with the run's overrides.
+        """The data that the cells of an arm draw, one ``Sample`` for each sweep point and seed. The run's overrides
+        apply.
 
-        :param arm: an arm of the scenario; the first where it is left out. Arms share their data, unless they
-            override fields of ``data``.
-        :raises UserError: for an arm that the plan does not have, and where files that the data need have changed
+        :param arm: An arm of the scenario. The default is the first. Arms share their data, unless they override
+            fields of ``data``.
+        :raises UserError: If the plan does not have the arm, or if files of the data have changed.
         """
         about = self.about
         arms, document, paths = about["arms"], about["scenario"], about["sweep"]
@@ -220,21 +250,23 @@ class Run:
         progress: bool | Callable[[Progress], Any] = False,
         cancel: Cancel | None = None,
     ) -> Run:
-        """Trains a model of your own on the data of every cell and judges it by the scenario's claims, as the arm
-        ``name``. The results of a cell are kept as soon as they are there. The same call goes on where it stopped;
-        ``remove_arm(name)`` begins anew.
+        """Trains your own model on the data of every cell, and judges it by the scenario's claims as the arm ``name``.
 
-        :param name: the arm's name, none of the scenario's. ``Run.claims`` has its claims as ``<claim>@<name>``.
-        :param fit: called with the ``Sample`` of each cell. It returns metrics by name, or arrays by the names that
-            ``Sample.measure`` takes (``outputs_top1``, ``outputs_soft``, ``probs``, ``logits``), or both. A metric that
-            is not finite makes the cell ``diverged``.
-        :param arm: whose data the cells draw; the first arm where it is left out
-        :param n_jobs: cells at a time, each in a separate process; needs joblib for more than 1
-        :param executor: computes the cells in place of ``n_jobs``; any ``concurrent.futures.Executor``
-        :param progress: whether to show it, or a function of ``moelab.Progress``
-        :param cancel: an event that ends the call with ``concurrent.futures.CancelledError``
-        :return: the run itself
-        :raises UserError: for what ``fit`` returns, and as ``add_arm``; what ``fit`` raises goes through
+        The call keeps the result of each finished cell. The same call continues where it stopped. ``remove_arm(name)``
+        begins anew.
+
+        :param name: The arm's name. The scenario must not have it. ``Run.claims`` lists its claims as
+            ``<claim>@<name>``.
+        :param fit: A function of the ``Sample`` of each cell. It returns metrics by name, or arrays by the names that
+            ``Sample.measure`` takes (``outputs_top1``, ``outputs_soft``, ``probs``, ``logits``). It may return both. A
+            metric that is not finite makes the cell ``diverged``.
+        :param arm: The arm whose data the cells draw. The default is the first arm.
+        :param n_jobs: The number of cells at a time, each in a separate process. More than 1 needs joblib.
+        :param executor: Any ``concurrent.futures.Executor``. It computes the cells instead of ``n_jobs``.
+        :param progress: Whether to show progress, or a function of ``moelab.Progress``.
+        :param cancel: An event that ends the call with ``concurrent.futures.CancelledError``.
+        :return: The run itself.
+        :raises UserError: If ``fit`` returns something else, and as ``add_arm``. Errors of ``fit`` pass through.
         """
         from ._judging import judge
 
@@ -242,16 +274,16 @@ class Run:
         return self
 
     def add_arm(self, name: str, frame: Any) -> None:
-        """Adds results of your own training as an arm. The scenario's claims judge it in place of their left sides,
-        its figures draw it, and both mark it as imported. ``moelab import`` does the same with a file. The arm
+        """Adds results of your own training as an arm. ``moelab import`` does the same with a file.
+
+        The scenario's claims judge the arm as their left side. The figures draw it. Both mark it as imported. The arm
         replaces an imported one of the same name.
 
-        :param name: the arm's name, none of the scenario's
-        :param frame: a frame, or a dict of columns: seed, every swept path, metrics, and if you like state
-            ("done", "diverged" or "failed"). With a column ``checksum`` (``Sample.place`` gives the columns of a
-            row), the data of each row have to be the plan's; a warning says where it is missing.
-        :raises UserError: for a seed or a sweep point that the plan does not have, a name that is no metric,
-            values that are no finite numbers, and rows whose data are not the plan's
+        :param name: The arm's name. The scenario must not have it.
+        :param frame: A frame, or a dict of columns: seed, every swept path, and metrics. An optional column is state
+            ("done", "diverged" or "failed"). A column ``checksum`` proves that the rows have the plan's data, and
+            ``Sample.place`` gives it. Without the column, the function warns.
+        :raises UserError: If a seed, a sweep point or a metric is unknown, a value is not finite, or the data differ.
         """
         columns = columns_of(frame)
         sums = columns.pop(_CHECKSUM, None)
@@ -291,7 +323,7 @@ class Run:
     def remove_arm(self, name: str) -> None:
         """Removes an arm that ``add_arm``, ``judge`` or ``moelab import`` added.
 
-        :raises UserError: for a name that is no such arm
+        :raises UserError: If there is no such arm.
         """
         call(_core.remove_arm, self._directory, self._plan, text(name, "arm"))
 
@@ -342,18 +374,20 @@ def _key(columns: Mapping[str, list[Any]], paths: list[str], row: int) -> tuple[
     return _key_of(columns["seed"][row], [columns[path][row] for path in paths])
 
 
-def _drawn(data: dict[str, Any]) -> matplotlib.figure.Figure:
-    from .figures import draw
-
-    return draw(data)
+def _style_text(style: Any) -> str:
+    if style is None:
+        return ""
+    if not isinstance(style, (str, Mapping)):
+        raise UserError("style", f"got {shown(style)}, needs the name of a preset, or a dict")
+    return json.dumps(style) if isinstance(style, str) else json_text(dict(style), "style")
 
 
 def read(directory: Any, *, plan: str | None = None) -> Run:
     """Opens a run folder.
 
-    :param directory: the folder, or FOLDER@ID for one of its plans
-    :param plan: one of its plans by the beginning of its id; the one last run where it is left out
-    :raises UserError: where there is no plan
+    :param directory: The folder, or FOLDER@ID for one of its plans.
+    :param plan: The beginning of a plan's id. The default is the plan run last.
+    :raises UserError: If there is no plan.
     """
     given = folder(directory, "directory")
     about = json.loads(call(_core.about, given, text(plan, "plan")))
@@ -389,28 +423,30 @@ def run(
     executor: Executor | None = None,
     workers: int | None = None,
 ) -> Run:
-    """Runs a scenario's missing cells and judges its claims: ``moelab run``, to the last bit. Ctrl-C ends it
-    cleanly, as KeyboardInterrupt; the same call again goes on where it stopped.
+    """Runs a scenario's missing cells and judges its claims. The numbers equal a run of the program to the last bit.
 
-    :param scenario: the path of a file, or a dict
-    :param profile: one of the scenario's named sets of overrides
-    :param overrides: ``{dotted path: value}``
-    :param out: the run folder; runs/<name>[-<profile>] where it is left out
-    :param threads: cells run at a time; one per processor where it is left out
-    :param progress: whether to show it (tqdm's bar where tqdm is installed), or a function of ``moelab.Progress``
-    :param seeds: at least so many seeds, or ``range(5, 10)`` to add these; the run folder keeps them
-    :param retry: whether to run the cells again that failed
-    :param until_decided: whether to add seeds until every claim is decided; verdicts use confidence sequences
-    :param max_seeds: with ``until_decided``, most seeds of an arm at a sweep point; 100 where it is left out
-    :param hours: with ``until_decided``, adds no seeds after so many hours
-    :param force: whether to run even if the memory seems too small
-    :param cancel: a ``threading.Event``, or what else has ``is_set``. Once it is set, the call ends with
+    Ctrl-C ends the call cleanly, with KeyboardInterrupt. The same call continues where it stopped.
+
+    :param scenario: The path of a file, or a dict.
+    :param profile: One of the scenario's named sets of overrides.
+    :param overrides: A dict ``{dotted path: value}``.
+    :param out: The run folder. The default is runs/<name>[-<profile>].
+    :param threads: The number of cells at a time. The default is one for each processor.
+    :param progress: Whether to show progress, by tqdm if that is installed. Or a function of ``moelab.Progress``.
+    :param seeds: The least number of seeds, or ``range(5, 10)`` to add these. The run folder keeps all seeds.
+    :param retry: Whether to run failed cells again.
+    :param until_decided: Whether to add seeds until every claim is decided. Verdicts then use confidence sequences.
+    :param max_seeds: The largest number of seeds of an arm at a sweep point, with ``until_decided``. The default is
+        100.
+    :param hours: With ``until_decided``, no seeds are added after this time.
+    :param force: Whether to run even if memory seems too small.
+    :param cancel: A ``threading.Event``, or another object with ``is_set``. Once it is set, the call ends with
         ``concurrent.futures.CancelledError`` and keeps the finished cells.
-    :param executor: any ``concurrent.futures.Executor`` (a process pool, Dask's, submitit's). Its workers share the
-        cells of the run folder, which they have to see, through leases. A worker that is killed loses its cell alone.
-    :param workers: calls given to the executor; its own number where it tells, else one per processor
-    :raises UserError: for a scenario that is not valid, and a folder that cannot take its results
-    :raises OSError: where disk or memory refuse
+    :param executor: Any ``concurrent.futures.Executor``: a process pool, Dask, submitit. Its workers share the cells
+        through leases and must see the run folder. A killed worker loses one cell.
+    :param workers: The number of calls for the executor. The default is its own number, or one for each processor.
+    :raises UserError: If the scenario is not valid, or the folder cannot take its results.
+    :raises OSError: If disk or memory refuse.
     """
     given = given_scenario(scenario), text(profile, "profile"), settings(overrides)
     place = "" if out is None else folder(out, "out")

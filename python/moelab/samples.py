@@ -1,4 +1,4 @@
-"""The data that the cells of a scenario draw, and the metrics of outputs on them."""
+"""The data that the cells of a scenario draw, and metrics of outputs on them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ _ARRAYS = ("x", "y", "labels", "test_x", "test_y", "test_labels")
 class Sample:
     """The data that a cell of a scenario draws.
 
-    ``x`` (n, d) inputs, ``y`` (n, o) targets, ``labels`` (n,) latent clusters of the training set, None where
-    training takes its gradients from the population; ``test_x``, ``test_y``, ``test_labels`` of the test set.
-    Of sequences x is (n, s, d), labels (n, s), y (n, o) or (n, s, o); a row of several parts has labels (n, r).
-    Tokens are ids: x and y (n, s), int64.
+    - ``x`` (n, d), ``y`` (n, o) and ``labels`` (n,) are inputs, targets and latent clusters of the training set. They
+      are None if training uses population gradients.
+    - ``test_x``, ``test_y`` and ``test_labels`` are the same for the test set.
+    - Sequences have x (n, s, d), labels (n, s), and y (n, o) or (n, s, o).
+    - Tokens are ids. They have x and y (n, s) of type int64.
+    - Rows of several parts have labels (n, r).
     """
 
     x: Any
@@ -52,9 +54,9 @@ class Sample:
     def torch(self, dtype: Any = None, device: Any = None) -> Sample:
         """The same sample with PyTorch tensors.
 
-        :param dtype: of inputs and targets; ``torch.get_default_dtype()`` where it is left out, which ``nn.Linear``
+        :param dtype: The type of inputs and targets. The default is ``torch.get_default_dtype()``, which ``nn.Linear``
             takes. Labels and ids stay integers.
-        :param device: where the tensors lie; the processor where it is left out
+        :param device: The device of the tensors. The default is the CPU.
         """
         torch = extra("torch", "torch", "samples as tensors")
         real = torch.get_default_dtype() if dtype is None else dtype
@@ -68,7 +70,7 @@ class Sample:
     def jax(self, dtype: Any = None) -> Sample:
         """The same sample with arrays of JAX.
 
-        :param dtype: of inputs and targets; float32 where it is left out. Labels and ids stay integers.
+        :param dtype: The type of inputs and targets. The default is float32. Labels and ids stay integers.
         """
         numpy = extra("jax.numpy", "jax", "samples as JAX arrays")
         real = np.float32 if dtype is None else dtype
@@ -81,7 +83,7 @@ class Sample:
     def numpy(self, dtype: Any = np.float64) -> Sample:
         """The same sample with NumPy arrays.
 
-        :param dtype: of inputs and targets. Labels and ids stay integers.
+        :param dtype: The type of inputs and targets. Labels and ids stay integers.
         """
 
         def as_numpy(values: np.ndarray) -> Any:
@@ -103,15 +105,16 @@ class Sample:
     def measure(
         self, outputs_top1: Any = None, outputs_soft: Any = None, probs: Any = None, logits: Any = None
     ) -> dict[str, float]:
-        """The metrics that arrays about the test set allow, by the program's definitions and names.
+        """The metrics of arrays on the test set, with the program's definitions and names.
 
-        :param outputs_top1: outputs of the argmax expert, in the shape of ``test_y``; of tokens that are ids, logits
-            (n, s, ids). They give ``test_loss_top1``, ``test_nmse_top1`` and ``test_accuracy_top1``.
-        :param outputs_soft: outputs of all experts, weighted by their probabilities. They give ``…_soft``.
-            Outputs under the scenario's evaluation gating (top1 or soft) give ``…_eval``, too.
-        :param probs: routing probabilities r(x) (n, E), or (n, s, E) of sequences; or
-        :param logits: scores whose softmax they are. They give the metrics of ``moelab.analyze``.
-        :raises UserError: for an array that does not fit, and without any array
+        :param outputs_top1: Outputs of the argmax expert, in the shape of ``test_y``. For ids they are logits (n, s,
+            ids). They give ``test_loss_top1``, ``test_nmse_top1`` and ``test_accuracy_top1``.
+        :param outputs_soft: Outputs of all experts, weighted by their probabilities. They give ``…_soft``. Outputs
+            under the evaluation gating also give ``…_eval``.
+        :param probs: Routing probabilities r(x), (n, E), or (n, s, E) of sequences.
+        :param logits: Scores whose softmax gives the probabilities. ``probs`` or ``logits`` give the metrics of
+            ``moelab.analyze``.
+        :raises UserError: If an array does not fit, or if there is none.
         """
         return self.measured(outputs_top1, outputs_soft, probs, logits)
 
@@ -124,7 +127,10 @@ class Sample:
         *,
         points: bool = True,
     ) -> dict[str, float]:
-        """``measure``, without metrics of distances between inputs unless ``points``: they take the most time."""
+        """The same as ``measure``.
+
+        Without ``points`` it leaves out metrics of distances between inputs, which take the most time.
+        """
         values: dict[str, float] = {}
         for ending, outputs in (("top1", outputs_top1), ("soft", outputs_soft)):
             if outputs is not None:
@@ -193,16 +199,18 @@ def sample(
     profile: str | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Sample:
-    """Draws the training and test data of a cell: those that ``moelab sample`` writes, to the last bit. Of a
-    scenario with phases they are those of the last. ``Run.samples`` draws those of a run, with its overrides.
+    """Draws the training and test data of a cell. They equal the files of ``moelab sample`` to the last bit.
 
-    :param scenario: the path of a file, or a dict
-    :param arm: its arm; the first where it is left out
-    :param seed: its seed, counted from 0
-    :param at: its sweep point, ``{swept path: value}``; of each path left out the first value
-    :param profile: one of the scenario's named sets of overrides
-    :param overrides: ``{dotted path: value}``
-    :raises UserError: for a scenario that is not valid, and for a cell that it does not have
+    A scenario with phases gives the data of its last phase. ``Run.samples`` draws the data of a run, with its
+    overrides.
+
+    :param scenario: The path of a file, or a dict.
+    :param arm: The arm. The default is the first one.
+    :param seed: The seed, counted from 0.
+    :param at: The sweep point, ``{swept path: value}``. Missing paths take their first value.
+    :param profile: One of the scenario's named sets of overrides.
+    :param overrides: A dict ``{dotted path: value}``.
+    :raises UserError: If the scenario is not valid, or does not have the cell.
     """
     number = whole(seed, "seed", 0, 2**31 - 1)
     return drawn(

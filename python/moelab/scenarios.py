@@ -1,4 +1,4 @@
-"""Scenarios: what they can say, whether they are valid, those that come with moelab; theorem checks."""
+"""Scenarios: what they can say, whether they are valid, and the ones that come with moelab. Theorem checks."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _POLL_SECONDS = 0.1
 
 
 def kinds(axis: str | None = None) -> dict[str, Any]:
-    """What scenarios are made of, as ``moelab list --json`` answers.
+    """What scenarios are made of. ``moelab list --json`` gives the same answer.
 
-    :param axis: "generators", "targets", "routers", "experts", "gatings", "losses", "optimizers", "schedules",
-        "metrics" or "figures", …; all of them where it is left out. A kind or a metric gives its entry.
-    :return: ``{axis: {"path": …, "kinds": [{"name", "help", "fields", …}]}}``
-    :raises UserError: for a name that is no axis
+    :param axis: An axis, such as "generators", "routers", "gatings", "losses" or "metrics". The default is all axes. A
+        kind or a metric gives its entry.
+    :return: A dict ``{axis: {"path": …, "kinds": [{"name", "help", "fields", …}]}}``.
+    :raises UserError: If the name is not an axis, a kind or a metric.
     """
     return json.loads(call(_core.list_kinds, text(axis, "axis")))
 
 
 def _folder() -> Path:
-    """The scenarios of the installed package, or of the checkout that its files lie in."""
+    """The scenarios of the installed package or of the checkout."""
     installed = Path(__file__).parent / "share" / "scenarios"
     return installed if installed.is_dir() else Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -52,8 +52,8 @@ def names() -> list[str]:
 def path(name: str) -> str:
     """The file of a scenario that comes with moelab.
 
-    :param name: such as "dikkala2023/fig3"; ``moelab.scenarios.names()`` lists them
-    :raises UserError: for a name that there is not, with the nearest one
+    :param name: A name such as "dikkala2023/fig3". ``moelab.scenarios.names()`` lists all names.
+    :raises UserError: If the name is unknown. The error has the nearest name.
     """
     given = text(name, "name").removesuffix(".json")
     known = names()
@@ -68,8 +68,8 @@ def path(name: str) -> str:
 def load(name: str) -> dict[str, Any]:
     """A scenario that comes with moelab, as a dict: ``moelab.run(moelab.scenarios.load("dikkala2023/fig3"))``.
 
-    :param name: such as "dikkala2023/fig3"; ``moelab.scenarios.names()`` lists them
-    :raises UserError: for a name that there is not, with the nearest one
+    :param name: A name such as "dikkala2023/fig3". ``moelab.scenarios.names()`` lists all names.
+    :raises UserError: If the name is unknown. The error has the nearest name.
     """
     return json.loads(call(_core.scenario_document, path(name)))
 
@@ -77,13 +77,14 @@ def load(name: str) -> dict[str, Any]:
 def validate(
     scenario: ScenarioLike, *, profile: str | None = None, overrides: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Checks a scenario, every cell of it.
+    """Checks a scenario with all its cells.
 
-    :param scenario: the path of a file, or a dict
-    :param profile: one of the scenario's named sets of overrides
-    :param overrides: ``{dotted path: value}``
-    :return: ``{"valid": True, "name": …, "cells": …}``
-    :raises UserError: with the JSON path of what is wrong, what is allowed, and the nearest valid name
+    :param scenario: The path of a file, or a dict.
+    :param profile: One of the scenario's named sets of overrides.
+    :param overrides: A dict ``{dotted path: value}``.
+    :return: A dict ``{"valid": True, "name": …, "cells": …}``.
+    :raises UserError: If the scenario is not valid. The error has the JSON path, what is allowed, and the nearest
+        name.
     """
     return json.loads(
         call(_core.validate, *given_scenario(scenario), text(profile, "profile"), settings(overrides))
@@ -108,16 +109,16 @@ def check(
     progress: bool | Callable[[Progress], Any] = False,
     cancel: Cancel | None = None,
 ) -> pandas.DataFrame:
-    """Checks theorems numerically, as ``moelab check`` does. Ctrl-C ends it at any time. Needs pandas.
+    """Checks theorems numerically, as ``moelab check`` does. Ctrl-C ends the call at any time. Needs pandas.
 
-    :param ids: checks by id, or beginnings of ids such as "dikkala2023"; all of them where it is left out
-    :param seeds: multiplies the random repetitions
-    :param threads: checks computed at a time, each in a separate process; one per processor where it is left out
-    :param progress: whether to show it, or a function of ``moelab.Progress``
-    :param cancel: an event that ends the call with ``concurrent.futures.CancelledError``
-    :return: one row a check, with the columns id, source, statement, relation, predicted, measured, error_bound,
-        error_origin, expected, verdict, and hypotheses, details and curve as lists and dicts
-    :raises UserError: for an id that fits none
+    :param ids: Ids of checks, or beginnings of ids such as "dikkala2023". The default is all checks.
+    :param seeds: Multiplies the random repetitions.
+    :param threads: The number of checks at a time, each in a separate process. The default is one for each processor.
+    :param progress: Whether to show progress, or a function of ``moelab.Progress``.
+    :param cancel: An event that ends the call with ``concurrent.futures.CancelledError``.
+    :return: One row for each check. The columns are id, source, statement, relation, predicted, measured, error_bound,
+        error_origin, expected and verdict. The columns hypotheses, details and curve hold lists and dicts.
+    :raises UserError: If an id fits no check.
     """
     pandas = extra("pandas", "frames", "frames")
     if ids is not None and not isinstance(ids, (str, Sequence)):

@@ -28,7 +28,7 @@ _MOST_SEED = 2**31 - 1
 
 
 class Model:
-    """A trained model. Nothing changes it, so that several threads may ask it at once."""
+    """A trained model. It never changes, so several threads may use it at once."""
 
     def __init__(
         self,
@@ -44,44 +44,52 @@ class Model:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """``{"model", "loss", "train", "seed"}`` as they were given."""
+        """The options ``{"model", "loss", "train", "seed"}`` as they were given."""
         return json.loads(json.dumps(self._spec))
 
     @property
     def about(self) -> dict[str, Any]:
-        """How training ended ("state": "done" or "diverged", after "steps"), experts, layers and sizes."""
+        """How training ended, and the sizes of the model.
+
+        ``state`` is "done" or "diverged", after ``steps``. Further entries count experts, layers, inputs and outputs.
+        """
         return json.loads(self._trained.about())
 
     def predict(self, x: Any, *, gating: str = "eval", labels: Any = None) -> np.ndarray:
         """Outputs (n, o), or (n, s, o) of a model with a target for each token.
 
-        :param x: inputs (n, d) or (n, s, d), as in training
-        :param gating: "eval", the model's own; "train"; "soft", every expert weighted by its probability;
-            "top1", the likeliest expert alone
-        :param labels: true clusters (n,) or (n, s), for routers that look at them
-        :raises UserError: for inputs that do not fit, and without labels that the router needs
+        :param x: Inputs (n, d) or (n, s, d), as in training.
+        :param gating: "eval" or "train", the model's own gatings. "soft" weights every expert by its probability.
+            "top1" uses the argmax expert.
+        :param labels: True clusters (n,) or (n, s). Some routers need them.
+        :raises UserError: If the inputs do not fit, or needed labels are missing.
         """
         return call(self._trained.predict, array(x, "x"), text(gating, "gating"), _labels(labels))
 
     def route(self, x: Any, *, layer: int = 0, labels: Any = None) -> np.ndarray:
         """Routing probabilities r(x), (n, E), or (n, s, E) of sequences.
 
-        :param x: inputs (n, d) or (n, s, d), as in training
-        :param layer: of a stack
-        :param labels: true clusters (n,) or (n, s), for routers that look at them
-        :raises UserError: for inputs that do not fit, a layer that there is not, a model without a router, and
-            without labels that the router needs
+        :param x: Inputs (n, d) or (n, s, d), as in training.
+        :param layer: The layer of a stack.
+        :param labels: True clusters (n,) or (n, s). Some routers need them.
+        :raises UserError: If the inputs do not fit, the layer does not exist, the model has no router, or labels are
+            missing.
         """
         return call(self._trained.route, array(x, "x"), whole(layer, "layer", 0, 2**31 - 1), _labels(labels))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Parameters and state by name, as ``"save": ["weights"]`` of a scenario keeps them: enough to predict.
-        They are copies."""
+        """Copies of the parameters and the state by name.
+
+        They suffice to predict. A scenario with ``"save": ["weights"]`` saves the same arrays.
+        """
         return self._trained.arrays()
 
     @property
     def history(self) -> pandas.DataFrame:
-        """How training went: one row a record (``train.record_every`` steps), as ``moelab.train`` says. Needs pandas."""
+        """One row for each record of training (``train.record_every`` steps). Needs pandas.
+
+        ``moelab.train`` describes the columns.
+        """
         return extra("pandas", "frames", "frames").DataFrame(self.records)
 
     @property
@@ -90,11 +98,13 @@ class Model:
         return [dict(record) for record in self._records]
 
     def router_state_dict(self, *, layer: int = 0) -> dict[str, Any]:
-        """The trained parameters of a router of ``moelab.routers``. For one of ``torch`` they are the module's state:
-        ``module.load_state_dict(model.router_state_dict())``; otherwise ``{"parameters": w}``.
+        """The trained parameters of a router of ``moelab.routers``.
 
-        :param layer: of a stack
-        :raises UserError: for a model with another router, and a layer that there is not
+        For ``routers.torch`` they are the module's state: ``module.load_state_dict(model.router_state_dict())``. For
+        other routers the result is ``{"parameters": w}``.
+
+        :param layer: The layer of a stack.
+        :raises UserError: If the model has another router, or the layer does not exist.
         """
         if self._router is None:
             raise UserError("model.router", "is none of moelab.routers; arrays() has its parameters")
@@ -107,10 +117,10 @@ class Model:
         return self._router.state_dict(arrays[name])
 
     def save(self, file: Any) -> None:
-        """Writes the model as one file of NumPy's .npz format, which holds no code.
+        """Writes the model as one .npz file of NumPy. The file holds no code.
 
-        :raises UserError: for a model whose router is a function of Python
-        :raises OSError: where the disk refuses
+        :raises UserError: If the router is a Python function.
+        :raises OSError: If the disk refuses.
         """
         self._refuse_functions()
         spec = {"format": _FORMAT, "spec": self._spec, "about": self.about, "records": self._records}
@@ -127,10 +137,10 @@ class Model:
 
     @classmethod
     def load(cls, file: Any, *, router: PythonRouter | None = None) -> Model:
-        """Reads what ``save`` wrote; it predicts the same, to the last bit.
+        """Reads a file of ``save``. The model predicts the same numbers, to the last bit.
 
-        :param router: for a model with a router of PyTorch, ``moelab.routers.torch`` of a module of the same shape
-        :raises UserError: for a file that is no such model, and without the router that it needs
+        :param router: ``moelab.routers.torch`` of a module of the same shape. A model with a PyTorch router needs it.
+        :raises UserError: If the file holds no model, or if the router is missing.
         """
         place = folder(file, "file")
         if not os.path.isfile(place):
@@ -205,15 +215,17 @@ def _options(value: Any, path: str) -> Mapping[str, Any]:
 
 
 def _split_router(model: Any) -> tuple[Any, PythonRouter | None]:
-    """The options of a model, and its router where that is one of ``moelab.routers``: the compiled part puts it
-    in the place of the linear one that then stands in the options."""
+    """The options of a model, and its router if that is one of ``moelab.routers``.
+
+    The options then name a linear router, which the compiled part replaces.
+    """
     if isinstance(model, Mapping) and isinstance(model.get("router"), PythonRouter):
         return {**model, "router": {"kind": "linear"}}, model["router"]
     return model, None
 
 
 class _History:
-    """Measures the model at each record, and asks the user's callback whether training goes on."""
+    """Measures the model at each record. The callback of the user can end training."""
 
     def __init__(self, sets: dict[str, tuple[Any, np.ndarray, Any]], cross_entropy: bool, callback: Any) -> None:
         self.records: list[dict[str, float]] = []
@@ -245,7 +257,7 @@ class _History:
 
 
 def seed_of(random_state: Any, path: str = "random_state") -> int:
-    """A whole number, or one that a generator of NumPy draws."""
+    """The given whole number, or one that the given NumPy generator draws."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(_MOST_SEED))
     if isinstance(random_state, np.random.RandomState):
@@ -274,26 +286,27 @@ def train(
     callback: Callable[[dict[str, float], Model], Any] | None = None,
     history: bool = True,
 ) -> Model:
-    """Trains a model on arrays. With the training set that ``sample`` draws of a scenario with root seed 1, and
-    its ``model``, ``train``, ``loss`` and seed, the parameters are those of the scenario's cell, to the last bit.
-    Ctrl-C ends it as KeyboardInterrupt.
+    """Trains a model on arrays. Ctrl-C ends training with KeyboardInterrupt.
 
-    :param x: inputs (n, d), or (n, s, d) of sequences
-    :param y: targets (n, o), (n,), or (n, s, o) of sequences; with loss "cross_entropy" indicators of o classes
-    :param model: as in a scenario: ``{"experts": 16, "router": {"kind": "linear"}, …}``; its router may be one
-        of ``moelab.routers``
-    :param train: as in a scenario: ``{"optimizer": "adam", "lr": …, "batch_size": …, "steps": …}``
-    :param labels: latent clusters (n,), or (n, s) of sequences, for routers that look at them, which cannot
-        do without
-    :param loss: as in a scenario; "mse" where it is left out
-    :param seed: index of the seed of initial weights and batches
-    :param random_state: the same as scikit-learn names it: a whole number, or a generator that draws one
-    :param eval_set: a pair (x, y), or (x, y, labels), that ``history`` measures, too, under the evaluation gating
-    :param callback: called at each record with its row and the ``Model`` of that step; a true answer ends training
-    :param history: whether to measure at each record. ``Model.history`` then has ``step``, ``train_loss`` under the
-        training gating, ``train_nmse`` (of classes ``train_accuracy``), and the same with ``eval_`` of ``eval_set``.
-    :raises UserError: for arrays and options that do not fit, at the name of the argument ("x") or the path of
-        the option ("model.router.kind")
+    ``sample`` draws the training set of a scenario with root seed 1. With that set, and the scenario's ``model``,
+    ``train``, ``loss`` and seed, the parameters equal the scenario's cell to the last bit.
+
+    :param x: Inputs (n, d), or (n, s, d) of sequences.
+    :param y: Targets (n, o), (n,), or (n, s, o) of sequences. The loss "cross_entropy" needs indicators of o classes.
+    :param model: The section of a scenario: ``{"experts": 16, "router": {"kind": "linear"}, …}``. The router may be
+        one of ``moelab.routers``.
+    :param train: The section of a scenario: ``{"optimizer": "adam", "lr": …, "batch_size": …, "steps": …}``.
+    :param labels: Latent clusters (n,), or (n, s) of sequences. Some routers need them.
+    :param loss: The section of a scenario. The default task is "mse".
+    :param seed: Index of the seed of initial weights and batches.
+    :param random_state: The name of ``seed`` in scikit-learn. A whole number, or a generator that draws one.
+    :param eval_set: A pair (x, y), or (x, y, labels). ``history`` measures it under the evaluation gating.
+    :param callback: A function of a record's row and of the ``Model`` at that step. A true answer ends training.
+    :param history: Whether to measure at each record. ``Model.history`` then has ``step``, ``train_loss`` and
+        ``train_nmse`` under the training gating. Classes have ``train_accuracy`` instead of ``train_nmse``. The
+        columns of ``eval_set`` begin with ``eval_``.
+    :raises UserError: If arrays or options do not fit. ``path`` is the argument ("x") or the option
+        ("model.router.kind").
     """
     if random_state is not None:
         if seed != 0:

@@ -1,4 +1,4 @@
-"""The program's other verbs as functions: tune, plan, new, compare, agreement, table, report, reproduce, verify."""
+"""Further verbs of the program as functions: tune, plan, new, compare, agreement, table, report, reproduce, verify."""
 
 from __future__ import annotations
 
@@ -34,20 +34,22 @@ def tune(
     progress: bool = True,
     cancel: Cancel | None = None,
 ) -> dict[str, Any]:
-    """Chooses the fields of a scenario's ``tune`` for every arm, on a separate root seed: ``moelab tune --json``.
+    """Chooses the fields of a scenario's ``tune`` for every arm, on a separate root seed.
 
-    :param scenario: the path of a file, or a dict
-    :param profile: one of the scenario's named sets of overrides
-    :param overrides: ``{dotted path: value}``
-    :param arms: names of arms; all of them where it is left out
-    :param budget: cells for each arm
-    :param metric: the metric to minimise; the main metric where it is left out
-    :param maximize: whether to maximise it
-    :param out: the run folder; runs/<name>[-<profile>]-tune where it is left out
-    :param threads: cells run at a time; one per processor where it is left out
-    :param leases: whether to share the cells with other processes on the folder
-    :param progress: whether lines of it go to stderr
-    :param cancel: an event that ends the call with ``concurrent.futures.CancelledError``
+    The answer is the one of ``moelab tune --json``.
+
+    :param scenario: The path of a file, or a dict.
+    :param profile: One of the scenario's named sets of overrides.
+    :param overrides: A dict ``{dotted path: value}``.
+    :param arms: Names of arms. The default is all arms.
+    :param budget: The number of cells for each arm.
+    :param metric: The metric to minimise. The default is the main metric.
+    :param maximize: Whether to maximise the metric.
+    :param out: The run folder. The default is runs/<name>[-<profile>]-tune.
+    :param threads: The number of cells at a time. The default is one for each processor.
+    :param leases: Whether to share the cells with other processes on the folder.
+    :param progress: Whether to print progress to stderr.
+    :param cancel: An event that ends the call with ``concurrent.futures.CancelledError``.
     """
     given = given_scenario(scenario)
     words = ["tune", *scenario_words(given, text(profile, "profile"), settings(overrides))]
@@ -73,12 +75,14 @@ def plan(
     overrides: Mapping[str, Any] | None = None,
     out: Any = None,
 ) -> dict[str, Any]:
-    """What ``run`` would do, without writing anything: cells, cells to run, seconds, memory (``moelab plan --json``).
+    """What ``run`` would do: cells, cells to run, seconds, memory. It writes nothing.
 
-    :param scenario: the path of a file, or a dict
-    :param profile: one of the scenario's named sets of overrides
-    :param overrides: ``{dotted path: value}``
-    :param out: the run folder; runs/<name>[-<profile>] where it is left out
+    The answer is the one of ``moelab plan --json``.
+
+    :param scenario: The path of a file, or a dict.
+    :param profile: One of the scenario's named sets of overrides.
+    :param overrides: A dict ``{dotted path: value}``.
+    :param out: The run folder. The default is runs/<name>[-<profile>].
     """
     given = given_scenario(scenario)
     place = "" if out is None else folder(out, "out")
@@ -86,12 +90,12 @@ def plan(
 
 
 def new(name: str, *, start: str = "idea", out: Any = None) -> str:
-    """Writes a small scenario to start from; its comments explain the parts.
+    """Writes a small scenario to start from. Its comments explain the parts.
 
-    :param name: the scenario's name
-    :param start: "idea", "sweep", "balance", "language" or "router"
-    :param out: the file; NAME.json where it is left out
-    :return: the file
+    :param name: The scenario's name.
+    :param start: "idea", "sweep", "balance", "language" or "router".
+    :param out: The file. The default is NAME.json.
+    :return: The file.
     """
     words = ["new", text(name, "name"), "--from", text(start, "start")]
     if out is not None:
@@ -105,13 +109,14 @@ def _directories(runs: Sequence[Any]) -> list[str]:
 
 
 def compare(*runs: Any, metric: str | None = None) -> pandas.DataFrame:
-    """Runs side by side: one row an arm and sweep point, the mean of a metric with its interval for each run.
-    Needs pandas.
+    """Runs side by side: one row for each arm and sweep point. Needs pandas.
 
-    :param runs: two or more, each a ``Run`` or a run folder
-    :param metric: a metric; the first figure's where it is left out
-    :return: a frame with the places as its index; columns are pairs of a run folder and ``mean``, ``low``, ``high``,
-        ``count`` or ``statistic``
+    Each run has the mean of a metric with its interval.
+
+    :param runs: Two or more. Each is a ``Run`` or a run folder.
+    :param metric: A metric. The default is the metric of the first figure.
+    :return: A frame with the places as its index. Columns are pairs of a run folder and ``mean``, ``low``, ``high``,
+        ``count`` or ``statistic``.
     """
     pandas = extra("pandas", "frames", "frames")
     words = ["compare", *_directories(runs)]
@@ -143,9 +148,9 @@ def _run(run: Any) -> Run:
 
 
 def agreement(*runs: Any) -> pandas.DataFrame:
-    """How well saved routings of the same test rows agree: one row a pair. Needs pandas.
+    """How well saved routings of the same test rows agree: one row for each pair. Needs pandas.
 
-    :param runs: one or more, each a ``Run`` or a run folder
+    :param runs: One or more. Each is a ``Run`` or a run folder.
     """
     pandas = extra("pandas", "frames", "frames")
     told = answer(["agreement", *_directories(runs)])["agreements"]
@@ -158,11 +163,11 @@ def table(run: Any, metric: str | None = None) -> pandas.DataFrame:
 
 
 def report(*runs: Any, out: Any = None) -> str:
-    """Writes runs as one HTML page: figures, claims, provenance.
+    """Writes runs as one HTML page with figures, claims and provenance.
 
-    :param runs: each a ``Run`` or a run folder
-    :param out: the file; report.html of the first folder where it is left out
-    :return: the file
+    :param runs: Each is a ``Run`` or a run folder.
+    :param out: The file. The default is report.html in the first folder.
+    :return: The file.
     """
     words = ["report", *_directories(runs)]
     if out is not None:
@@ -171,10 +176,10 @@ def report(*runs: Any, out: Any = None) -> str:
 
 
 def reproduce(run: Any, cell: str) -> dict[str, Any]:
-    """``Run.reproduce`` of a ``Run`` or a run folder: runs a recorded cell again and compares every bit."""
+    """Runs a recorded cell again and compares every bit. ``run`` is a ``Run`` or a run folder."""
     return _run(run).reproduce(cell)
 
 
 def verify(run: Any) -> dict[str, Any]:
-    """``Run.verify`` of a ``Run`` or a run folder: reads every record and array."""
+    """Reads every record and array. ``run`` is a ``Run`` or a run folder."""
     return _run(run).verify()

@@ -179,14 +179,14 @@ void FileOptions::bind(Fields& fields) {
 }
 
 GeneratorKind file_generator() {
-  GeneratorKind kind = {{"file",
-                         "x, y and clusters from .npy files; the test set is the last test_samples rows "
-                         "unless it has files of its own",
-                         FileOptions{}, FileOptions{.inputs = "inputs.npy", .targets = "targets.npy"}},
-                        [](const DataOptions& data, const Seeds& /*seeds*/) -> std::unique_ptr<Problem> {
-                          return std::make_unique<FileProblem>(data);
-                        },
-                        [](const DataOptions& data) { FileProblem problem(data); }};
+  GeneratorKind kind = {
+      {"file",
+       "x, y and clusters from .npy files. The test set has files, or it is the last test_samples rows",
+       FileOptions{}, FileOptions{.inputs = "inputs.npy", .targets = "targets.npy"}},
+      [](const DataOptions& data, const Seeds& /*seeds*/) -> std::unique_ptr<Problem> {
+        return std::make_unique<FileProblem>(data);
+      },
+      [](const DataOptions& data) { FileProblem problem(data); }};
   kind.file_fields = {"inputs", "targets", "labels", "test_inputs", "test_targets", "test_labels"};
   kind.files = files_with_rows;
   kind.has_labels = [](const AnyOptions& options) { return options.get<FileOptions>().labels.has_value(); };

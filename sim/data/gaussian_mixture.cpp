@@ -54,7 +54,7 @@ class GaussianMixture final : public Problem {
         options.covariance.as<gaussian_mixture::TightSubsets>();
     if (tight) correlation_ = tight->correlation;
     draw_means(options, seeds);
-    draw_deviations(tight, seeds);
+    deviations_ = gaussian_mixture::draw_deviations(tight, noise_std_, seeds, kTightFeatures, means_);
     draw_targets(seeds);
     set_weights(cluster_shares(options));
     if (options.rotate) draw_rotation(seeds);
@@ -193,21 +193,6 @@ class GaussianMixture final : public Problem {
         clusters_of(options), engine);
   }
 
-  /// `tight` is null if all features have σ.
-  void draw_deviations(const gaussian_mixture::TightSubsets* tight, const Seeds& seeds) {
-    deviations_ = Matrix::Constant(clusters(), dim_, noise_std_);
-    if (!tight) return;
-    for (int c = 0; c < clusters(); ++c) {
-      // A stream for each component: adding one changes no other.
-      Engine engine =
-          seeds.stream(Purpose::problem, kTightFeatures + 1000 * static_cast<std::uint64_t>(c + 1));
-      const std::vector<int> order = draw_permutation(engine, dim_);
-      for (int j = 0; j < tight->tight_features; ++j) {
-        deviations_(c, order[size(j)]) = tight->tight_std;
-      }
-    }
-  }
-
   void draw_targets(const Seeds& seeds) {
     Engine engine = seeds.stream(Purpose::problem, kTargets);
     const double scale = linear_ ? 1.0 / std::sqrt(static_cast<double>(dim_)) : 1.0;
@@ -281,6 +266,29 @@ Vector cluster_shares(const GaussianMixtureOptions& options) {
 
 namespace gaussian_mixture {
 
+void check_tight_subsets(const TightSubsets& tight, int dim, double noise_std) {
+  if (tight.tight_features > dim)
+    throw InvalidOption("data.covariance.tight_features",
+                        fmt::format("got {}, needs at most data.dim = {}", tight.tight_features, dim));
+  if (tight.correlation == 1.0) throw InvalidOption("data.covariance.correlation", "got 1, needs less");
+  if (noise_std == 0) throw InvalidOption("data.noise_std", "got 0, needs more with tight_subsets");
+}
+
+Matrix draw_deviations(const TightSubsets* tight, double noise_std, const Seeds& seeds,
+                       std::uint64_t first_stream, Matrix& centres) {
+  const int dim = static_cast<int>(centres.cols());
+  Matrix deviations = Matrix::Constant(centres.rows(), dim, noise_std);
+  if (!tight) return deviations;
+  for (Eigen::Index c = 0; c < centres.rows(); ++c) {
+    Engine engine = seeds.stream(Purpose::problem, first_stream + 1000 * static_cast<std::uint64_t>(c + 1));
+    const std::vector<int> order = draw_permutation(engine, dim);
+    for (int j = 0; j < tight->tight_features; ++j) deviations(c, order[size(j)]) = tight->tight_std;
+    if (tight->means == TightSubsets::Means::all) continue;
+    for (int j = tight->tight_features; j < dim; ++j) centres(c, order[size(j)]) = 0;
+  }
+  return deviations;
+}
+
 void check(const DataOptions& data) {
   const GaussianMixtureOptions& options = data.options().get<GaussianMixtureOptions>();
   check_clusters(options);
@@ -297,12 +305,12 @@ void check(const DataOptions& data) {
   cluster_shares(options);
   if (const gaussian_mixture::TightSubsets* const tight =
           options.covariance.as<gaussian_mixture::TightSubsets>()) {
-    const int features = tight->tight_features;
-    if (features > options.dim)
-      throw InvalidOption("data.covariance.tight_features",
-                          fmt::format("got {}, needs at most data.dim = {}", features, options.dim));
-    if (tight->correlation == 1.0) throw InvalidOption("data.covariance.correlation", "got 1, needs less");
-    if (options.noise_std == 0) throw InvalidOption("data.noise_std", "got 0, needs more with tight_subsets");
+    check_tight_subsets(*tight, options.dim, options.noise_std);
+    if (tight->means == TightSubsets::Means::tight && (options.separation || options.hierarchy))
+      throw InvalidOption("data.covariance.means",
+                          fmt::format("got \"tight\" beside data.{}, which holds for means on all features; "
+                                      "leave one of them out",
+                                      options.separation ? "separation" : "hierarchy"));
   }
   if (!options.scale_to_separation) return;
   const std::string path = "data.scale_to_separation";
@@ -316,14 +324,16 @@ void gaussian_mixture::TightSubsets::bind(Fields& fields) {
                         "features on which a component is tight");
   fields.add("tight_std", tight_std, positive(), "standard deviation on these");
   fields.add("correlation", correlation, fraction(), "correlation ρ of every two features, below 1");
+  fields.add("means", means, {"all", "tight"},
+             "features on which a component's mean differs from 0: all, or its tight ones alone");
 }
 
 const std::vector<KindEntry>& gaussian_mixture::CovarianceAxis::table() {
   static const std::vector<KindEntry> kinds = {
       plain_kind<gaussian_mixture::IsotropicCovariance>("isotropic", "σ² I"),
-      plain_kind<gaussian_mixture::TightSubsets>("tight_subsets",
-                                                 "each component is tight on random features of its own and "
-                                                 "has σ on the others (Nielsen et al. 2025)")};
+      plain_kind<gaussian_mixture::TightSubsets>(
+          "tight_subsets",
+          "each component is tight on its random features and has σ on the others (Nielsen et al. 2025)")};
   return kinds;
 }
 

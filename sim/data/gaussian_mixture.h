@@ -30,9 +30,12 @@ namespace gaussian_mixture {
 struct IsotropicCovariance : NoFields {};
 /// Each component has its own random tight features, and σ on the others (Nielsen et al. 2025).
 struct TightSubsets {
+  /// The features on which a mean may differ from 0: all, or the component's tight features.
+  enum class Means { all, tight };
   int tight_features = 0;
   double tight_std = 0.2;
   double correlation = 0;  ///< ρ < 1 of every two features
+  Means means = Means::all;
   void bind(Fields& fields);
 };
 struct CovarianceAxis : PlainAxis {
@@ -56,6 +59,16 @@ struct Targets : TargetAxis {
 
 /// Checks the rules between fields. Throws InvalidOption at "data.<field>".
 void check(const DataOptions& data);
+
+/// Checks the tight features of a law in `dim` dimensions. Throws InvalidOption at
+/// "data.covariance.<field>" or "data.noise_std".
+void check_tight_subsets(const TightSubsets& tight, int dim, double noise_std);
+
+/// The standard deviation of each feature in each component, (k, dim), and with `means` tight zeros off the
+/// tight features of each of the `centres` (k, dim). `tight` is null if all features have σ. Component c
+/// draws from the problem's stream `first_stream` + 1000 (c + 1), so that adding one changes no other.
+Matrix draw_deviations(const TightSubsets* tight, double noise_std, const Seeds& seeds,
+                       std::uint64_t first_stream, Matrix& centres);
 
 }  // namespace gaussian_mixture
 

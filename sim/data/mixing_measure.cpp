@@ -45,10 +45,12 @@ double divisor(const MixtureForm& form, const Vector& mass) {
   return form.gate == MixtureForm::Gate::sigmoid ? 1 : mass.sum();
 }
 
-/// h of the affine functions a^T x + b.
-Vector through_expert(const MixtureForm& form, const Vector& affine) {
-  if (form.expert == MixtureForm::Expert::relu) return affine.cwiseMax(0);
-  return affine.array().pow(form.power);
+void put_on_sphere(Matrix& slope, Vector& intercept) {
+  for (Eigen::Index j = 0; j < intercept.size(); ++j) {
+    const double scale = reciprocal(std::hypot(slope.row(j).norm(), intercept[j]));
+    slope.row(j) *= scale;
+    intercept[j] *= scale;
+  }
 }
 
 }  // namespace
@@ -56,7 +58,18 @@ Vector through_expert(const MixtureForm& form, const Vector& affine) {
 bool is_same_family(const MixtureForm& one, const MixtureForm& other) {
   MixtureForm same = one;
   if ((one.selected > 0) == (other.selected > 0)) same.selected = other.selected;
+  same.unit = other.unit;
   return same == other;
+}
+
+void put_on_sphere(MixingMeasure& measure) {
+  if (!measure.form.unit) return;
+  put_on_sphere(measure.slope, measure.intercept);
+  put_on_sphere(measure.shared_slope, measure.shared_intercept);
+}
+
+bool has_signs(const MixtureForm& form) {
+  return form.expert != MixtureForm::Expert::power || form.power % 2 == 1;
 }
 
 int first_of_group(int group, int groups, int components) {
@@ -127,7 +140,7 @@ int shifted_columns(const MixtureForm& form, int dim) {
 }
 
 Vector expert_values(const MixingMeasure& measure, const Eigen::Ref<const Eigen::RowVectorXd>& x) {
-  return through_expert(measure.form, measure.slope * x.transpose() + measure.intercept);
+  return through_expert<Vector>(measure.form, measure.slope * x.transpose() + measure.intercept);
 }
 
 double regression_value(const MixingMeasure& measure, const Eigen::Ref<const Eigen::RowVectorXd>& x) {
@@ -135,17 +148,18 @@ double regression_value(const MixingMeasure& measure, const Eigen::Ref<const Eig
   const double routed = mass.dot(expert_values(measure, x)) / divisor(measure.form, mass);
   if (measure.form.shared == 0) return routed;
   return routed +
-         through_expert(measure.form, measure.shared_slope * x.transpose() + measure.shared_intercept).sum();
+         through_expert<Vector>(measure.form, measure.shared_slope * x.transpose() + measure.shared_intercept)
+             .sum();
 }
 
 double expert_distance(const MixingMeasure& one, const MixingMeasure& other) {
-  const bool has_signs = one.form.expert == MixtureForm::Expert::relu || one.form.power % 2 == 1;
+  const bool signs_differ = has_signs(one.form);
   const auto distance = [&](Eigen::Index i, Eigen::Index j) {
     const auto of_sign = [&](double sign) {
       return std::hypot((one.slope.row(i) - sign * other.slope.row(j)).norm(),
                         one.intercept[i] - sign * other.intercept[j]);
     };
-    return has_signs ? of_sign(1) : std::min(of_sign(1), of_sign(-1));
+    return signs_differ ? of_sign(1) : std::min(of_sign(1), of_sign(-1));
   };
   Matrix distances(one.components(), other.components());
   for (Eigen::Index i = 0; i < distances.rows(); ++i) {

@@ -3,6 +3,9 @@
 /// Mixing measures of mixtures of ridge experts, and their regression functions (Nguyen et al., Statistical
 /// Advantages of Perturbing Cosine Router in Mixture of Experts, and their papers on other gates).
 
+#include <cmath>
+#include <numbers>
+
 #include "sim/base/arrays.h"
 
 namespace moelab {
@@ -17,8 +20,10 @@ struct MixtureForm {
     two_level,  ///< γ_j(x) = log softmax(U x + c)_g + log softmax over the group g of j of β1_j^T x + β0_j
   };
   enum class Expert {
-    power,  ///< h(x) = (a^T x + b)^power
-    relu,   ///< h(x) = (a^T x + b)_+
+    power,    ///< h(x) = (a^T x + b)^power
+    relu,     ///< h(x) = (a^T x + b)_+
+    gelu,     ///< h(x) = z Φ(z), z = a^T x + b, Φ the normal distribution function
+    sigmoid,  ///< h(x) = σ(a^T x + b)
   };
   enum class Gate {
     softmax,             ///< r_j = softmax(γ)_j, over the K largest scores if `selected` = K
@@ -34,11 +39,13 @@ struct MixtureForm {
   bool temperature = false;  ///< of a linear router
   int groups = 0;            ///< G of a two-level router
   int shared = 0;            ///< experts outside the gates, with weight 1
+  bool unit = false;         ///< ‖(a, b)‖ = 1 for every expert
 
   friend bool operator==(const MixtureForm&, const MixtureForm&) = default;
 };
 
-/// Whether a fit of one form is comparable with a truth of the other. Only K may differ.
+/// Whether a fit of one form is comparable with a truth of the other. Only K and the lengths of experts may
+/// differ.
 bool is_same_family(const MixtureForm& one, const MixtureForm& other);
 
 /// G = Σ_j exp(β0_j) δ_(β1_j, a_j, b_j) with k components in R^d, and the parameters that components share.
@@ -58,6 +65,29 @@ struct MixingMeasure {
 
   int components() const { return static_cast<int>(gate.rows()); }
 };
+
+/// Divides every (a, b) by its length if the form has unit experts.
+void put_on_sphere(MixingMeasure& measure);
+
+/// Whether (a, b) and (−a, −b) are different experts. They are equal for an even power.
+bool has_signs(const MixtureForm& form);
+
+/// h of the affine functions a^T x + b, entry by entry.
+template <class Values>
+Values through_expert(const MixtureForm& form, const Values& affine) {
+  switch (form.expert) {
+    case MixtureForm::Expert::relu:
+      return affine.cwiseMax(0.0);
+    case MixtureForm::Expert::gelu:
+      return affine.unaryExpr([](double z) { return 0.5 * z * std::erfc(-z / std::numbers::sqrt2); });
+    case MixtureForm::Expert::sigmoid:
+      return affine.unaryExpr([](double z) { return 1 / (1 + std::exp(-z)); });
+    case MixtureForm::Expert::power:
+      break;
+  }
+  if (form.power == 1) return affine;
+  return affine.array().pow(form.power).matrix();
+}
 
 /// The first component of group g: the least j with ⌊j G / k⌋ = g.
 int first_of_group(int group, int groups, int components);
@@ -87,8 +117,7 @@ Vector gates_at_zero(const MixingMeasure& measure);
 /// softmax, the columns of U for two levels, none for sigmoids.
 int shifted_columns(const MixtureForm& form, int dim);
 
-/// The Hausdorff distance between the experts (a, b) of two measures. Experts with an even power are equal
-/// for (a, b) and (−a, −b).
+/// The Hausdorff distance between the experts (a, b) of two measures, up to the sign of has_signs().
 double expert_distance(const MixingMeasure& one, const MixingMeasure& other);
 
 }  // namespace moelab

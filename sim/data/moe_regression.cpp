@@ -53,15 +53,27 @@ const std::vector<KindEntry>& Gates::table() {
   return kinds;
 }
 
+static void bind_normalize(Fields& fields, Normalize& normalize) {
+  fields.add("normalize", normalize, {"none", "unit"},
+             "\"unit\" divides every (a, b) by its length, so that ‖(a, b)‖ = 1");
+}
+
+void OneUnitExpert::bind(Fields& fields) {
+  bind_normalize(fields, normalize);
+}
+
 void PolynomialExpert::bind(Fields& fields) {
   fields.add("power", power, between(1, 16), "p");
+  bind_normalize(fields, normalize);
 }
 
 const std::vector<KindEntry>& Experts::table() {
   static const std::vector<KindEntry> kinds = {
       plain_kind<LinearExpert>("linear", "h(x) = a^T x + b"),
       plain_kind<PolynomialExpert>("polynomial", "h(x) = (a^T x + b)^power"),
-      plain_kind<ReluExpert>("relu", "h(x) = (a^T x + b)_+")};
+      plain_kind<ReluExpert>("relu", "h(x) = (a^T x + b)_+"),
+      plain_kind<GeluExpert>("gelu", "h(x) = z Φ(z), z = a^T x + b, Φ the normal distribution function"),
+      plain_kind<SigmoidExpert>("sigmoid", "h(x) = σ(a^T x + b), σ the logistic function")};
   return kinds;
 }
 
@@ -213,6 +225,7 @@ class MoeRegression final : public Problem {
     measure_ = given ? given_measure(*given, dim_)
                      : drawn_measure(options.measure.options().get<DrawnMeasure>(), options, seeds);
     measure_.form = form_of(options);
+    put_on_sphere(measure_);
     if (const LinearRouter* const linear = options.router.as<LinearRouter>())
       measure_.log_scale = -std::log(linear->temperature.value_or(1));
     if (const MixtureLaw* const mixture = options.law.as<MixtureLaw>())
@@ -262,6 +275,44 @@ class MoeRegression final : public Problem {
   MixingMeasure measure_;
 };
 
+/// Sets the experts of a form.
+void set_expert(const OneOf<Experts>& expert, MixtureForm& form) {
+  using Expert = MixtureForm::Expert;
+  const auto set = [&](const auto* kind, Expert own) {
+    if (!kind) return;
+    form.expert = own;
+    form.unit = kind->normalize == Normalize::unit;
+  };
+  set(expert.as<LinearExpert>(), Expert::power);
+  set(expert.as<PolynomialExpert>(), Expert::power);
+  set(expert.as<ReluExpert>(), Expert::relu);
+  set(expert.as<GeluExpert>(), Expert::gelu);
+  set(expert.as<SigmoidExpert>(), Expert::sigmoid);
+  if (const PolynomialExpert* const polynomial = expert.as<PolynomialExpert>())
+    form.power = polynomial->power;
+}
+
+/// Unit experts need an (a, b) other than 0.
+void check_lengths(const MoeRegressionOptions& options) {
+  if (!form_of(options).unit) return;
+  const std::string needs = "but data.expert.normalize is \"unit\"; needs (a, b) other than 0";
+  if (const DrawnMeasure* const drawn = options.measure.as<DrawnMeasure>()) {
+    if (drawn->slope_std > 0 || drawn->intercept_std > 0) return;
+    throw InvalidOption("data.measure.slope_std", "slope_std and intercept_std are 0, " + needs);
+  }
+  const GivenMeasure& given = options.measure.options().get<GivenMeasure>();
+  const auto refuse_zero = [&](const char* name, const std::vector<std::vector<double>>& slope,
+                               const std::vector<double>& intercept) {
+    for (std::size_t j = 0; j < slope.size(); ++j) {
+      if (intercept[j] != 0 || vector_of(slope[j]).squaredNorm() > 0) continue;
+      throw InvalidOption(fmt::format("data.measure.{}[{}]", name, j), "(a, b) is 0, " + needs);
+    }
+  };
+  refuse_zero("slope", given.slope, given.intercept);
+  refuse_zero("shared_slope", given.shared_slope.value_or(std::vector<std::vector<double>>{}),
+              given.shared_intercept.value_or(std::vector<double>{}));
+}
+
 /// A law that draws y from the components needs gates that sum to 1 and a variance for each component.
 void check_law(const MoeRegressionOptions& options) {
   const MixtureLaw* const law = options.law.as<MixtureLaw>();
@@ -283,7 +334,7 @@ void check_measure(const DataOptions& data) {
   const MoeRegressionOptions& options = data.options().get<MoeRegressionOptions>();
   check_law(options);
   const GivenMeasure* const measure = options.measure.as<GivenMeasure>();
-  if (!measure) return;
+  if (!measure) return check_lengths(options);
   const std::size_t dim = size(options.dim);
   const auto check_count = [&](const char* name, std::size_t count, std::size_t needed, const char* reason) {
     if (count == needed) return;
@@ -316,6 +367,7 @@ void check_measure(const DataOptions& data) {
   const char* const as_shared = "as data.shared_experts says";
   check_rows("shared_slope", measure->shared_slope.value_or(no_rows), shared, as_shared);
   check_count("shared_intercept", size_of(measure->shared_intercept), shared, as_shared);
+  check_lengths(options);
 }
 
 }  // namespace
@@ -336,11 +388,7 @@ MixtureForm form_of(const MoeRegressionOptions& options) {
   } else {
     form.temperature = options.router.options().get<LinearRouter>().temperature.has_value();
   }
-  if (const PolynomialExpert* const polynomial = options.expert.as<PolynomialExpert>()) {
-    form.power = polynomial->power;
-  } else if (options.expert.as<ReluExpert>()) {
-    form.expert = MixtureForm::Expert::relu;
-  }
+  set_expert(options.expert, form);
   if (const TopKGates* const sparse = options.gating.as<TopKGates>()) {
     form.selected = sparse->k;
   } else if (const SigmoidGates* const sigmoid = options.gating.as<SigmoidGates>()) {

@@ -56,15 +56,26 @@ struct Gates : PlainAxis {
   static constexpr const char* kNoun = "gating";
 };
 
+/// The lengths of (a, b): any, or 1. With `unit` every (a, b) of the measure is divided by its length.
+enum class Normalize { none, unit };
+struct OneUnitExpert {
+  Normalize normalize = Normalize::none;
+  void bind(Fields& fields);
+};
 /// h(x) = a^T x + b.
-struct LinearExpert : NoFields {};
+struct LinearExpert : OneUnitExpert {};
 /// h(x) = (a^T x + b)^power.
 struct PolynomialExpert {
   int power = 2;
+  Normalize normalize = Normalize::none;
   void bind(Fields& fields);
 };
 /// h(x) = (a^T x + b)_+.
-struct ReluExpert : NoFields {};
+struct ReluExpert : OneUnitExpert {};
+/// h(x) = z Φ(z), z = a^T x + b, Φ the normal distribution function.
+struct GeluExpert : OneUnitExpert {};
+/// h(x) = σ(a^T x + b).
+struct SigmoidExpert : OneUnitExpert {};
 struct Experts : PlainAxis {
   static const std::vector<KindEntry>& table();
   static constexpr const char* kNoun = "expert";

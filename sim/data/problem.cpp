@@ -20,8 +20,11 @@
   entry(image_clusters_generator)     \
   entry(moe_regression_generator)     \
   entry(synthetic_language_generator) \
+  entry(patches_generator)            \
   entry(text_generator)               \
-  entry(file_generator)
+  entry(file_generator)               \
+  entry(task_pool_generator)          \
+  entry(single_index_generator)
 // clang-format on
 
 namespace moelab {

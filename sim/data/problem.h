@@ -21,6 +21,13 @@
 namespace moelab {
 
 struct MixingMeasure;
+struct SingleIndexDirections;
+struct TaskPool;
+
+/// The directions of patch data: signals v_k (d, K) and, where there are any, centres c_k (d, K).
+struct PatchDirections {
+  Matrix signals, centres;
+};
 
 struct Dataset {
   Matrix x;                  ///< (n, d) inputs, or (n, s·d): the tokens of a sequence one after another
@@ -62,6 +69,12 @@ class Problem {
   virtual std::optional<double> bytes_of(const Matrix& /*ids*/) const { return std::nullopt; }
   /// The mixing measure whose regression function is E[y | x]. Null if there is none.
   virtual const MixingMeasure* true_measure() const { return nullptr; }
+  /// The linear tasks that are the clusters. Null if there are none.
+  virtual const TaskPool* task_pool() const { return nullptr; }
+  /// The directions of clusters of single-index models. Null if there are none.
+  virtual const SingleIndexDirections* single_index() const { return nullptr; }
+  /// Null unless samples are patches.
+  virtual const PatchDirections* patch_directions() const { return nullptr; }
 };
 
 class DataOptions;

@@ -265,8 +265,8 @@ void SyntheticLanguageOptions::bind(Fields& fields) {
 GeneratorKind synthetic_language_generator() {
   GeneratorKind kind = {
       {"synthetic_language",
-       "sequences of tokens from domains that are Markov chains; the next token is the target, the domain "
-       "the label, and the best loss is known",
+       "sequences of tokens from domains, each a Markov chain. The next token is the target, and the domain "
+       "is the label. The lowest possible loss is known",
        SyntheticLanguageOptions{}, SyntheticLanguageOptions{.domains = 2, .vocabulary = 6, .tokens = 4}},
       draw_as<SyntheticLanguage, SyntheticLanguageOptions>,
       check_language};

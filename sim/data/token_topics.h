@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/data/gaussian_mixture.h"
 #include "sim/data/problem.h"
 
 namespace moelab {
@@ -41,7 +42,10 @@ struct Targets : TargetAxis {
 /// A sequence draws m of T topics without replacement. Each of its s tokens takes one of these m and one of
 /// the q clusters of that topic, both uniformly, and is
 ///   x_t = μ_c + σ g,  g ~ N(0, I_d),  μ_c = a_τ + cluster_std · b_c,
-/// with a_τ ~ N(0, mean_std² I) and b_c ~ N(0, I): clusters of a topic are near one another. A token's label
+/// with a_τ ~ N(0, mean_std² I) and b_c ~ N(0, I): clusters of a topic are near one another. With
+/// `weight_power` a the clusters of the sequence's topics have probabilities ∝ (c + 1)^−a instead. With
+/// tight_subsets each cluster has tight features of its own. Spurious coordinates N(0, 1) follow the signal,
+/// (s, d) with d = dim + spurious_dims. A token's label
 /// is its cluster c = τ q + j, (n, s). Its target, (n, s, o), depends only on that cluster. The paper uses
 /// text and images. This is the simplest law under which similar tokens belong together. E[y_t | x_1, …, x_s]
 /// is a sum over the sets of m topics, computed for at most 200 sets.
@@ -55,6 +59,9 @@ struct TokenTopicsOptions {
   std::optional<double> separation = std::nullopt;  ///< see sim/data/cluster_means.h
   double cluster_std = 0.5;
   double noise_std = 1;  ///< σ
+  int spurious_dims = 0;
+  OneOf<gaussian_mixture::CovarianceAxis> covariance = gaussian_mixture::IsotropicCovariance{};
+  std::optional<double> weight_power = std::nullopt;  ///< a: weights (c + 1)^−a of the clusters
   OneOf<token_topics::Targets> target = {};
 
   void bind(Fields& fields);

@@ -71,6 +71,16 @@ std::size_t Mlp<Real>::scratch_size(int rows) const {
 }
 
 template <class Real>
+std::vector<std::size_t> Mlp<Real>::part_ends() const {
+  std::vector<std::size_t> ends;
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    ends.push_back(offsets_[l] + entries(layers_[l].inputs(), layers_[l].stride()));
+    ends.push_back(offsets_[l] + layers_[l].block_size());
+  }
+  return ends;
+}
+
+template <class Real>
 void Mlp<Real>::initialize(Engine& engine, double scale, Real* parameters) const {
   for (std::size_t l = 0; l < layers_.size(); ++l)
     layers_[l].initialize(engine, scale, parameters + offsets_[l]);

@@ -90,6 +90,8 @@ class Mlp {
                 const Real* output_gradient, Real* gradient, Real* scratch,
                 Real* input_gradient = nullptr) const;
   std::size_t scratch_size(int rows) const;
+  /// Ends of A_1, b_1, A_2, b_2, … in the block.
+  std::vector<std::size_t> part_ends() const;
 
   /// Appends layer l's weights (out, in) and biases (out), without padding, to `weights` and `biases`.
   void append_layer(const Real* parameters, int layer, std::vector<Real>& weights,

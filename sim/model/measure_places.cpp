@@ -46,13 +46,20 @@ bool set_gate(const GatingRule& gating, MixtureForm& form) {
 }
 
 bool set_expert(const ExpertOptions& expert, MixtureForm& form) {
-  if (expert.as<ReluExpertOptions>()) {
-    form.expert = MixtureForm::Expert::relu;
+  using Expert = MixtureForm::Expert;
+  const auto set = [&](const auto* kind, Expert own) {
+    if (!kind) return false;
+    form.expert = own;
+    form.unit = kind->normalize == ExpertLength::unit;
     return true;
-  }
+  };
   const auto* const polynomial = expert.as<PolynomialExpertOptions>();
   if (polynomial) form.power = polynomial->power;
-  return polynomial || expert.as<LinearExpertOptions>();
+  const auto* const linear = expert.as<LinearExpertOptions>();
+  return set(polynomial, Expert::power) || (set(linear, Expert::power) && linear->bias) ||
+         set(expert.as<ReluExpertOptions>(), Expert::relu) ||
+         set(expert.as<GeluExpertOptions>(), Expert::gelu) ||
+         set(expert.as<SigmoidExpertOptions>(), Expert::sigmoid);
 }
 
 MixtureForm checked_form(const ModelOptions& options, const Layout& layout) {
@@ -66,7 +73,8 @@ MixtureForm checked_form(const ModelOptions& options, const Layout& layout) {
         "model",
         "needs a router of kind linear, cosine, perturbed_cosine, squared_distance (s_e = 1) or two_level, a "
         "gating.train of kind soft, topk (renormalised) or sigmoid (of every expert) and an expert of kind "
-        "linear, polynomial or relu, without attention, projection, a fixed temperature, a cosine's "
+        "linear, polynomial, relu, gelu or sigmoid, without attention, projection, a fixed temperature, a "
+        "cosine's "
         "temperature, capacity or null "
         "experts: others have no mixing measure");
   }
@@ -153,6 +161,7 @@ MixingMeasure MeasurePlaces::read(std::span<const double> parameters) const {
     double* value = part.values;
     for (const std::size_t place : part.places) *value++ = parameters[place];
   }
+  put_on_sphere(measure);
   return measure;
 }
 

@@ -24,9 +24,19 @@ class MeasurePlaces {
   /// models.
   MeasurePlaces(const ModelOptions& options, const Network<double>& network);
 
+  /// Unit experts have length 1, whatever length the parameters have.
   MixingMeasure read(std::span<const double> parameters) const;
   /// `measure` must have as many components as the model has experts.
   void write(MixingMeasure measure, std::span<double> parameters) const;
+
+  // The places of each array, row-major. Empty if the model has no such array.
+  const std::vector<std::size_t>& gate() const { return gate_; }
+  const std::vector<std::size_t>& bias() const { return bias_; }
+  const std::vector<std::size_t>& slope() const { return slope_; }
+  const std::vector<std::size_t>& intercept() const { return intercept_; }
+  const std::vector<std::size_t>& shared_slope() const { return shared_slope_; }
+  const std::vector<std::size_t>& shared_intercept() const { return shared_intercept_; }
+  const std::vector<std::size_t>& log_scale() const { return log_scale_; }
 
  private:
   MixtureForm form_;

@@ -178,6 +178,9 @@ double loss_and_gradient(const Model<Real>& model, const Objective<Real>& object
   pass.losses = &objective.losses;
   pass.expert_hooks = expert_hooks;
   pass.labels = x.labels;
+  const Layout& layout = model.network->layout();
+  if (layout.vocabulary == 0)
+    pass.targets = {y, samples * layout.target_dim() / layout.output_dim, layout.output_dim};
   double value = pass_through<Real>(model, pass, objective.task, x.x, y, samples, workspace, nullptr);
   const std::vector<PlacedBlock<Real>>& blocks = model.network->blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i) {

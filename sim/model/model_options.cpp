@@ -306,6 +306,12 @@ bool reads_mixture(const ModelOptions& options) {
   return mixtures_of(options) > 0 || (kind.matches_mixture && kind.matches_mixture(options));
 }
 
+bool is_untaught(const ModelOptions& options) {
+  return mixtures_of(options) > 0 && is_trainable(options.router) &&
+         !options.router.entry().learns_in_state &&
+         !reaches_scores(options.gating.train, routed_experts(options));
+}
+
 ExpertOptions expert_of(const ModelOptions& options) {
   const ModelKind& kind = options.kind.entry();
   return options.expert.chosen().empty() && kind.default_expert ? kind.default_expert(options)

@@ -193,6 +193,9 @@ inline bool has_projection(const ModelOptions& options) {
 int mixtures_of(const ModelOptions& options);
 /// Whether router, experts and gating affect the model: it has mixtures, or it matches a model with mixtures.
 bool reads_mixture(const ModelOptions& options);
+/// Whether the router learns by gradient, but no gradient of the task reaches its scores: gate 1 for the
+/// argmax expert, one expert, or one renormalised gate.
+bool is_untaught(const ModelOptions& options);
 /// The experts of the mixtures: model.expert, or the kind's default.
 ExpertOptions expert_of(const ModelOptions& options);
 

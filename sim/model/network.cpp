@@ -1,6 +1,7 @@
 #include "sim/model/network.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/kernels/multiply.h"
 #include "sim/base/numerics.h"
@@ -192,6 +193,26 @@ std::string Network<Real>::layer_ending(int layer) const {
 
 template <class Real>
 std::vector<NamedArray<Real>> Network<Real>::arrays(const AlignedVector<Real>& parameters) const {
+  std::vector<NamedArray<Real>> all = stored_arrays(parameters);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].unit_with_next) continue;
+    const auto rows = static_cast<int>(all[i].shape.front());
+    const auto width = static_cast<int>(all[i].values.size()) / rows;
+    const View<Real> slope{all[i].values.data(), rows, width, width};
+    for (int row = 0; row < rows; ++row) {
+      Real& intercept = all[i + 1].values[size(row)];
+      Real square = intercept * intercept;
+      for (int j = 0; j < width; ++j) square += slope(row, j) * slope(row, j);
+      const Real length = std::sqrt(square);
+      intercept /= length;
+      for (int j = 0; j < width; ++j) slope(row, j) /= length;
+    }
+  }
+  return all;
+}
+
+template <class Real>
+std::vector<NamedArray<Real>> Network<Real>::stored_arrays(const AlignedVector<Real>& parameters) const {
   std::vector<NamedArray<Real>> all;
   for (const PlacedBlock<Real>& placed : blocks_) {
     for (NamedArray<Real>& array : placed.block->arrays(parameters.data() + placed.parameters)) {
@@ -269,8 +290,8 @@ ArrayPlaces array_places(const Network<Real>& network) {
     high[i] = static_cast<Real>(digit);
   }
   ArrayPlaces places;
-  const std::vector<NamedArray<Real>> of_high = network.arrays(high);
-  for (const NamedArray<Real>& array : network.arrays(low)) {
+  const std::vector<NamedArray<Real>> of_high = network.stored_arrays(high);
+  for (const NamedArray<Real>& array : network.stored_arrays(low)) {
     std::vector<std::size_t> own;
     for (std::size_t i = 0; i < array.values.size(); ++i) {
       own.push_back(static_cast<std::size_t>(of_high[places.size()].values[i]) * kDigit +

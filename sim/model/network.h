@@ -127,6 +127,8 @@ class Network {
   std::string layer_ending(int layer) const;
   /// The layers' arrays without padding. In a stack the names end in _layer0, _layer1, ….
   std::vector<NamedArray<Real>> arrays(const AlignedVector<Real>& parameters) const;
+  /// The same arrays as the buffer has them: (a, b) of unit experts has any length there.
+  std::vector<NamedArray<Real>> stored_arrays(const AlignedVector<Real>& parameters) const;
   /// The arrays of the state in the order of State::values; names end as in arrays().
   std::vector<StateArray> state_arrays() const;
 

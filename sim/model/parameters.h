@@ -79,6 +79,8 @@ struct NamedArray {
   std::string name;
   std::vector<std::int64_t> shape;
   std::vector<Real> values;
+  /// Whether saving divides each row of this array and of the next one by the length of both together.
+  bool unit_with_next = false;
 };
 
 /// The entries of a matrix, row-major, without padding.

@@ -1,24 +1,96 @@
 #include "sim/train/batches.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <numeric>
+#include <limits>
 
 #include "sim/base/error.h"
 #include "sim/base/kernels/kernels.h"
 
 namespace moelab {
+namespace {
+
+/// Whether all labels of a sample are the task.
+bool is_of_task(const int* labels, std::size_t count, int task) {
+  return std::all_of(labels, labels + count, [&](int label) { return label == task; });
+}
+
+/// Draws samples until `count` of them are of the task, and keeps these.
+Dataset draw_of_task(const Problem& problem, Engine& engine, int task, int count, std::int64_t& drawn) {
+  constexpr int kMostBlocks = 10000;
+  const std::size_t labels = size(problem.layout().labels);
+  Dataset kept{
+      Matrix(count, problem.layout().sample_dim()), Matrix(count, problem.layout().target_dim()), {}};
+  int rows = 0;
+  for (int block = 0; rows < count; ++block) {
+    if (block == kMostBlocks) {
+      throw InvalidOption("train.rounds",
+                          fmt::format("found fewer than {} samples of cluster {} among {}", count, task,
+                                      static_cast<std::int64_t>(kMostBlocks) * count));
+    }
+    const Dataset drawn_block = problem.draw(engine, {Purpose::population, drawn, count});
+    drawn += count;
+    for (int i = 0; i < count && rows < count; ++i) {
+      const int* const own = drawn_block.cluster.data() + size(i) * labels;
+      if (!is_of_task(own, labels, task)) continue;
+      kept.x.row(rows) = drawn_block.x.row(i);
+      kept.y.row(rows) = drawn_block.y.row(i);
+      kept.cluster.insert(kept.cluster.end(), own, own + labels);
+      ++rows;
+    }
+  }
+  return kept;
+}
+
+}  // namespace
+
+TaskRounds::TaskRounds(const RoundOptions& options, int tasks, Engine engine)
+    : options_(options), tasks_(tasks), engine_(std::move(engine)) {}
+
+void TaskRounds::advance() {
+  const std::int64_t round = step_++ / options_.steps;
+  if ((step_ - 1) % options_.steps != 0) return;
+  const auto place = static_cast<std::size_t>(round % tasks_);
+  switch (options_.order) {
+    case RoundOptions::Order::uniform:
+      task_ = draw_index(engine_, tasks_);
+      return;
+    case RoundOptions::Order::cycle:
+      task_ = static_cast<int>(place);
+      return;
+    case RoundOptions::Order::shuffled:
+      if (place == 0) order_ = draw_permutation(engine_, tasks_);
+      task_ = order_[place];
+  }
+}
+
+std::optional<TaskRounds> task_rounds(const TrainOptions& options, int tasks, const Seeds& seeds, int phase) {
+  if (!options.rounds) return std::nullopt;
+  // The orders of batches have the streams from 0 on.
+  const std::uint64_t stream = std::numeric_limits<std::uint64_t>::max() - static_cast<std::uint64_t>(phase);
+  return TaskRounds(*options.rounds, tasks, seeds.stream(Purpose::batch_order, stream));
+}
+
 template <class Real>
 SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size,
-                                   const Seeds& seeds, std::uint64_t stream, const TokenMasks& masks)
+                                   const Seeds& seeds, std::uint64_t stream, const TokenMasks& masks,
+                                   std::optional<TaskRounds> rounds)
     : data_(data),
       input_dim_(static_cast<std::size_t>(layout.sample_dim())),
       output_dim_(static_cast<std::size_t>(layout.target_dim())),
       tokens_(static_cast<std::size_t>(layout.tokens)),
       batch_size_(static_cast<std::size_t>(std::min(batch_size, data.rows))),
-      engine_(seeds.stream(Purpose::batch_order, stream)),
-      order_(static_cast<std::size_t>(data.rows)),
-      next_(order_.size()) {
-  std::iota(order_.begin(), order_.end(), 0);
+      engine_(seeds.stream(Purpose::batch_order, stream)) {
+  this->rounds_ = std::move(rounds);
+  for (int row = 0; row < data.rows; ++row) {
+    const int* const labels = this->rounds_ ? data.labels.data() + entries(row, layout.labels) : nullptr;
+    const std::size_t order = labels ? size(*labels) : 0;
+    if (labels && !is_of_task(labels, size(layout.labels), *labels)) continue;
+    if (orders_.size() <= order) orders_.resize(order + 1);
+    orders_[order].rows.push_back(row);
+  }
+  for (Order& order : orders_) order.next = order.rows.size();
   this->x_.resize(batch_size_ * input_dim_);
   this->y_.resize(batch_size_ * output_dim_);
   if (!data.labels.empty()) this->labels_.resize(batch_size_ * tokens_);
@@ -27,13 +99,18 @@ SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& 
 
 template <class Real>
 int SampleBatches<Real>::advance() {
-  if (next_ == order_.size()) {
-    shuffle(engine_, order_);
-    next_ = 0;
+  if (this->rounds_) this->rounds_->advance();
+  const std::size_t place = this->rounds_ ? size(this->rounds_->task()) : 0;
+  if (place >= orders_.size() || orders_[place].rows.empty())
+    throw InvalidOption("train.rounds", fmt::format("the training set has no sample of cluster {}", place));
+  auto& [all, next] = orders_[place];
+  if (next == all.size()) {
+    shuffle(engine_, all);
+    next = 0;
   }
-  const std::size_t rows = std::min(batch_size_, order_.size() - next_);
-  const int* const order = order_.data() + next_;
-  const int known = static_cast<int>(order_.size() - next_);
+  const std::size_t rows = std::min(batch_size_, all.size() - next);
+  const int* const order = all.data() + next;
+  const int known = static_cast<int>(all.size() - next);
   const auto copy = [&](const std::vector<Real>& from, std::size_t columns, Real* to) {
     kernels::copy_rows(from.data(), order, static_cast<int>(rows), known, static_cast<int>(columns), to);
   };
@@ -43,7 +120,7 @@ int SampleBatches<Real>::advance() {
     const std::size_t row = static_cast<std::size_t>(order[i]);
     std::copy_n(data_.labels.data() + row * tokens_, tokens_, this->labels_.data() + i * tokens_);
   }
-  next_ += rows;
+  next += rows;
   this->mask(static_cast<int>(rows));
   return static_cast<int>(rows);
 }
@@ -63,8 +140,10 @@ void check_uniform_map(const Problem& problem) {
 
 template <class Real>
 PopulationBatches<Real>::PopulationBatches(const Problem& problem, const TrainOptions& options,
-                                           const Seeds& seeds, std::uint64_t stream, const TokenMasks& masks)
+                                           const Seeds& seeds, std::uint64_t stream, const TokenMasks& masks,
+                                           std::optional<TaskRounds> rounds)
     : problem_(problem), engine_(seeds.stream(Purpose::population, stream)) {
+  this->rounds_ = std::move(rounds);
   const PopulationRule rule = population_rule(options);
   points_ = rule.points;
   redraw_ = rule.redraw;
@@ -81,6 +160,10 @@ PopulationBatches<Real>::PopulationBatches(const Problem& problem, const TrainOp
 
 template <class Real>
 Dataset PopulationBatches<Real>::draw() {
+  if (this->rounds_) {
+    this->rounds_->advance();
+    return draw_of_task(problem_, engine_, this->rounds_->task(), points_, drawn_);
+  }
   if (!quasi_random_) return problem_.draw(engine_, {Purpose::population, drawn_, points_});
   if (drawn_ > 0) quasi_random_->restart(engine_);
   return problem_.map_uniforms(quasi_random_->uniforms(points_));
@@ -90,7 +173,7 @@ template <class Real>
 int PopulationBatches<Real>::advance() {
   if (drawn_ > 0 && !redraw_) return points_;
   const Dataset rule = draw();
-  drawn_ += points_;
+  if (!this->rounds_) drawn_ += points_;
   this->labels_ = rule.cluster;
   std::transform(rule.x.data(), rule.x.data() + rule.x.size(), this->x_.data(),
                  [](double value) { return static_cast<Real>(value); });

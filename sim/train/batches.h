@@ -3,6 +3,7 @@
 /// The sources of training gradients: batches of a training set, or rules for the whole population.
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/base/arrays.h"
@@ -29,6 +30,29 @@ struct TrainingSet {
   }
 };
 
+/// The tasks of rounds. A task is a true cluster.
+class TaskRounds {
+ public:
+  /// Another `engine` gives another sequence of tasks.
+  TaskRounds(const RoundOptions& options, int tasks, Engine engine);
+  /// Moves to the next step, which may begin a round.
+  void advance();
+  int task() const { return task_; }
+  /// Whether the present step is the last one of its round.
+  bool is_last_step() const { return step_ % options_.steps == 0; }
+
+ private:
+  RoundOptions options_;
+  int tasks_;
+  Engine engine_;
+  std::int64_t step_ = 0;
+  int task_ = 0;
+  std::vector<int> order_;
+};
+
+/// The rounds of a training; none without train.rounds. Each phase has its own sequence of tasks.
+std::optional<TaskRounds> task_rounds(const TrainOptions& options, int tasks, const Seeds& seeds, int phase);
+
 /// A source of batches. Each batch has contiguous arrays x (rows, s·d) and y (rows, o) or (rows, s·o).
 template <class Real>
 class BatchSource {
@@ -40,6 +64,10 @@ class BatchSource {
   /// The inputs with the true clusters of their rows, if the batches have them.
   Samples<Real> samples() const { return {x_.data(), labels_.empty() ? nullptr : labels_.data()}; }
   const Real* y() const { return y_.data(); }
+  /// The task of the round that ends with this batch; none if no round ends.
+  std::optional<int> finished_task() const {
+    return rounds_ && rounds_->is_last_step() ? std::optional(rounds_->task()) : std::nullopt;
+  }
 
  protected:
   /// Masks the tokens of a new batch. Each batch gets new masks.
@@ -55,6 +83,7 @@ class BatchSource {
   AlignedVector<Real> x_;
   AlignedVector<Real> y_;
   std::vector<int> labels_;
+  std::optional<TaskRounds> rounds_;
 
  private:
   TokenMasks masks_;
@@ -63,13 +92,14 @@ class BatchSource {
 };
 
 /// Mini-batches drawn without replacement. Each epoch visits every sample once in a new random order. Its
-/// last batch may be smaller.
+/// last batch may be smaller. With rounds each task has its own samples and epochs.
 template <class Real>
 class SampleBatches final : public BatchSource<Real> {
  public:
   /// Another `stream` gives independent orders.
   SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size, const Seeds& seeds,
-                std::uint64_t stream = 0, const TokenMasks& masks = {});
+                std::uint64_t stream = 0, const TokenMasks& masks = {},
+                std::optional<TaskRounds> rounds = {});
   int advance() override;
 
  private:
@@ -79,8 +109,12 @@ class SampleBatches final : public BatchSource<Real> {
   std::size_t tokens_;
   std::size_t batch_size_;
   Engine engine_;
-  std::vector<int> order_;
-  std::size_t next_;
+  /// An order of samples and the place in it.
+  struct Order {
+    std::vector<int> rows;
+    std::size_t next = 0;
+  };
+  std::vector<Order> orders_;  ///< one of all samples, or one for each task
 };
 
 /// Integration rules for the expectation over the population: `points` samples with equal weights.
@@ -94,7 +128,8 @@ class PopulationBatches final : public BatchSource<Real> {
   /// Uses options with gradient "population". `problem` must outlive the object. Another `stream` gives
   /// independent rules. Throws InvalidOption if the generator has no map from uniforms.
   PopulationBatches(const Problem& problem, const TrainOptions& options, const Seeds& seeds,
-                    std::uint64_t stream = 0, const TokenMasks& masks = {});
+                    std::uint64_t stream = 0, const TokenMasks& masks = {},
+                    std::optional<TaskRounds> rounds = {});
   int advance() override;
 
  private:

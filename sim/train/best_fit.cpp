@@ -68,9 +68,14 @@ std::vector<int> k_means(const Matrix& points, int count, Engine& engine) {
   return nearest;
 }
 
-/// The value of a'x + b at which h = (a'x + b)^p equals y.
-double before_power(const MixtureForm& form, double y) {
-  if (form.expert == MixtureForm::Expert::relu || form.power == 1) return y;
+/// The value of a'x + b at which h equals y, for starts. Rectifiers and GELUs count as the identity. A value
+/// outside the range of the logistic function counts as the nearest one in its middle.
+double before_expert(const MixtureForm& form, double y) {
+  if (form.expert == MixtureForm::Expert::sigmoid) {
+    const double share = std::clamp(y, 0.05, 0.95);
+    return std::log(share / (1 - share));
+  }
+  if (form.expert != MixtureForm::Expert::power || form.power == 1) return y;
   return std::copysign(std::pow(std::abs(y), 1.0 / form.power), y);
 }
 
@@ -131,47 +136,29 @@ constexpr double kSameLikelihood = 1e-6;
 /// A share of p / (2 n), the effect of sampling on ℓ. The data cannot tell closer maxima apart.
 constexpr double kNearMaximum = 0.1;
 
-RegressionSample regression_sample(const TrainingSet<double>& data, int rows, int dim) {
-  return {Eigen::Map<const Matrix>(data.x.data(), rows, dim), Eigen::Map<const Vector>(data.y.data(), rows)};
-}
-
-/// Puts the known parts of the form into a start.
-void set_known_parts(const GaussianForm& form, GaussianExperts& mixture) {
-  if (!form.gate) mixture.measure.gate.setZero();
-  if (!form.slope) mixture.measure.slope.setZero();
-  if (form.variance) mixture.variance.setConstant(*form.variance);
-}
-
 /// Makes one start after another, as in the least-squares fit.
 GaussianExperts likelihood_start(const LikelihoodFitSetting& setting, const GaussianForm& form,
                                  const MeasurePlaces& places, const RegressionSample& first, int number) {
   Engine engine = start_stream(setting.seeds, setting.data.rows, number);
   const StartTurn turn = start_turn(number);
-  const Network<double>& network = *setting.model.network;
-  const int experts = network.experts();
-  const double spread = (first.y.array() - first.y.mean()).square().mean();
-  GaussianExperts start{MixingMeasure{}, Vector::Constant(experts, spread / experts)};
-  const bool knows_truth =
-      setting.truth && setting.truth->form == MixtureForm{} && setting.truth->components() <= experts;
-  if (turn == StartTurn::near_truth && knows_truth) {
-    start.measure = near_truth(*setting.truth, experts, setting.start.perturbation, engine);
-    for (int i = 0; i < experts && setting.truth->variance.size() > 0; ++i)
-      start.variance[i] = setting.truth->variance[i % setting.truth->components()] *
-                          std::exp(setting.start.perturbation * draw_normal(engine));
-  } else if (turn == StartTurn::clusters) {
-    start.measure = clustered_start({}, setting.data, static_cast<int>(first.x.rows()),
-                                    static_cast<int>(first.x.cols()), experts, engine);
-  } else {
-    network.initialize({{engine(), setting.seeds.index}}, setting.model.parameters, setting.model.state);
-    start.measure = places.read(setting.model.parameters);
-    // Experts start at samples, since equal experts at 0, the centre of y, would stay equal.
-    for (int i = 0; i < experts; ++i) {
-      const auto row = static_cast<Eigen::Index>(draw_uniform(engine) * static_cast<double>(first.y.size()));
-      start.measure.intercept[i] = first.y[row];
+  const auto start = [&] {
+    if (turn == StartTurn::near_truth && knows_truth(setting))
+      return truth_start(setting, first, setting.start.perturbation, engine);
+    if (turn == StartTurn::clusters) {
+      return spread_start(
+          clustered_start({}, setting.data, static_cast<int>(first.x.rows()),
+                          static_cast<int>(first.x.cols()), setting.model.network->experts(), engine),
+          first);
     }
-  }
-  set_known_parts(form, start);
-  return start;
+    return random_start(setting, places, first, engine);
+  };
+  GaussianExperts made = start();
+  set_known_parts(form, made);
+  return made;
+}
+
+bool has_higher_likelihood(const GaussianFit& a, const GaussianFit& b) {
+  return a.likelihood > b.likelihood;
 }
 
 bool has_likelihood(const GaussianFit& fit) {
@@ -258,6 +245,8 @@ void keep_distinct(std::vector<Candidate>& candidates) {
   candidates.erase(std::unique(candidates.begin(), candidates.end(), same), candidates.end());
 }
 
+}  // namespace
+
 double diameter_of(const std::vector<MixingMeasure>& measures) {
   double largest = 0;
   for (const MixingMeasure& one : measures) {
@@ -266,7 +255,57 @@ double diameter_of(const std::vector<MixingMeasure>& measures) {
   return largest;
 }
 
-}  // namespace
+RegressionSample regression_sample(const TrainingSet<double>& data, int rows, int dim) {
+  return {Eigen::Map<const Matrix>(data.x.data(), rows, dim), Eigen::Map<const Vector>(data.y.data(), rows)};
+}
+
+void set_known_parts(const GaussianForm& form, GaussianExperts& mixture) {
+  if (!form.gate) mixture.measure.gate.setZero();
+  if (!form.slope) mixture.measure.slope.setZero();
+  if (form.variance) mixture.variance.setConstant(*form.variance);
+}
+
+GaussianForm gaussian_form(const LikelihoodOptions& options) {
+  return {options.gate, options.slope, options.variance};
+}
+
+bool knows_truth(const LikelihoodFitSetting& setting) {
+  return setting.truth && setting.truth->form == MixtureForm{} &&
+         setting.truth->components() <= setting.model.network->experts();
+}
+
+GaussianExperts spread_start(MixingMeasure measure, const RegressionSample& sample) {
+  const double spread = (sample.y.array() - sample.y.mean()).square().mean();
+  const int experts = measure.components();
+  return {std::move(measure), Vector::Constant(experts, spread / experts)};
+}
+
+GaussianExperts truth_start(const LikelihoodFitSetting& setting, const RegressionSample& sample,
+                            double perturbation, Engine& engine) {
+  const int experts = setting.model.network->experts();
+  const MixingMeasure& truth = *setting.truth;
+  GaussianExperts start = spread_start(near_truth(truth, experts, perturbation, engine), sample);
+  for (int i = 0; i < experts && truth.variance.size() > 0; ++i)
+    start.variance[i] = truth.variance[i % truth.components()] * std::exp(perturbation * draw_normal(engine));
+  return start;
+}
+
+GaussianExperts random_start(const LikelihoodFitSetting& setting, const MeasurePlaces& places,
+                             const RegressionSample& sample, Engine& engine) {
+  setting.model.network->initialize({{engine(), setting.seeds.index}}, setting.model.parameters,
+                                    setting.model.state);
+  GaussianExperts start = spread_start(places.read(setting.model.parameters), sample);
+  // Experts start at samples, since equal experts at 0, the centre of y, would stay equal.
+  for (Eigen::Index i = 0; i < start.variance.size(); ++i) {
+    const auto row = static_cast<Eigen::Index>(draw_uniform(engine) * static_cast<double>(sample.y.size()));
+    start.measure.intercept[i] = sample.y[row];
+  }
+  return start;
+}
+
+bool is_near_minimum(const PolishedFit& least, const PolishedFit& other, int samples) {
+  return other.loss <= least.loss * (1 + kNear * static_cast<double>(least.parameters.size()) / samples);
+}
 
 Engine start_stream(const Seeds& seeds, int samples, int number) {
   return seeds.stream(Purpose::starts,
@@ -303,12 +342,13 @@ MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturb
 }
 
 MixingMeasure clustered_start(const MixtureForm& form, const TrainingSet<double>& data, int rows, int dim,
-                              int experts, Engine& engine) {
+                              int experts, Engine& engine, const Vector* residuals) {
   const Matrix x = Eigen::Map<const Matrix>(data.x.data(), rows, dim);
   const Vector y = Eigen::Map<const Vector>(data.y.data(), rows);
   const Eigen::RowVectorXd mean = x.colwise().mean();
   Matrix points(rows, dim + 1);
-  points << x.rowwise() - mean, (y.array() - y.mean()).matrix();
+  const Vector& last = residuals ? *residuals : y;
+  points << x.rowwise() - mean, (last.array() - last.mean()).matrix();
   for (Eigen::Index j = 0; j <= dim; ++j) {
     const double deviation = std::sqrt(points.col(j).squaredNorm() / rows);
     if (deviation > 0) points.col(j) /= deviation;
@@ -318,7 +358,7 @@ MixingMeasure clustered_start(const MixtureForm& form, const TrainingSet<double>
                       Vector::Zero(experts)};
   start.shared_slope = Matrix::Zero(form.shared, dim);
   start.shared_intercept = Vector::Zero(form.shared);
-  Vector targets = y.unaryExpr([&](double value) { return before_power(form, value); });
+  Vector targets = y.unaryExpr([&](double value) { return before_expert(form, value); });
   if (form.shared > 0) {
     const Vector shared = affine_fit(x, targets, [](Eigen::Index /*row*/) { return true; });
     start.shared_slope.row(0) = shared.head(dim).transpose();
@@ -348,19 +388,48 @@ MixingMeasure clustered_start(const MixtureForm& form, const TrainingSet<double>
 }
 
 void check_likelihood_fit(const ModelOptions& model, const std::optional<FitStart>& start) {
-  if (!start || !start->as<BestStartOptions>())
-    throw InvalidOption("train.start", "needs \"best\" beside train.optimizer.likelihood");
+  if (!many_starts(start))
+    throw InvalidOption("train.start", "needs \"best\" or \"search\" beside train.optimizer.likelihood");
   if (mixture_form(model) == MixtureForm{} && has_gate_bias(model)) return;
-  throw InvalidOption("train.optimizer.likelihood",
-                      "given, needs model.router \"linear\" with bias and no temperature, model.expert "
-                      "\"linear\", model.gating.train \"soft\", one layer and no shared experts");
+  throw InvalidOption(
+      "train.optimizer.likelihood",
+      "given, needs model.router \"linear\" with bias and no temperature, model.expert "
+      "\"linear\" without normalize, model.gating.train \"soft\", one layer and no shared experts");
+}
+
+void finish_likelihood_fit(const LikelihoodFitSetting& setting, const MeasurePlaces& places,
+                           const RegressionSample& all, std::vector<GaussianFit> fits, FitOutcome& outcome,
+                           const TrainCallbacks& callbacks) {
+  std::erase_if(fits, [](const GaussianFit& fit) { return !has_likelihood(fit); });
+  if (fits.empty()) {
+    outcome.state = TrainState::diverged;
+    return;
+  }
+  std::stable_sort(fits.begin(), fits.end(), has_higher_likelihood);
+  const GaussianFit& best = fits.front();
+  const double count =
+      static_cast<double>(free_parameters(best.mixture, gaussian_form(setting.likelihood)).size());
+  for (const GaussianFit& fit : fits) {
+    if (fit.likelihood < best.likelihood - kNearMaximum * count / (2.0 * setting.data.rows)) continue;
+    ++outcome.minima->near;
+    outcome.minima->diameter =
+        std::max(outcome.minima->diameter, expert_distance(best.mixture.measure, fit.mixture.measure));
+  }
+  outcome.converged = best.converged;
+  places.write(best.mixture.measure, setting.model.parameters);
+  outcome.mixture = best.mixture;
+  outcome.likelihood = best.likelihood;
+  if (setting.truth && setting.truth->variance.size() > 0)
+    outcome.likelihood_gain =
+        best.likelihood - mean_log_likelihood({*setting.truth, setting.truth->variance}, all);
+  callbacks.record(outcome.evaluations);
 }
 
 FitOutcome likelihood_fit(const LikelihoodFitSetting& setting, const TrainCallbacks& callbacks) {
   const Network<double>& network = *setting.model.network;
   const int dim = network.layout().input_dim;
   const MeasurePlaces places(setting.options, network);
-  const GaussianForm form{setting.likelihood.gate, setting.likelihood.slope, setting.likelihood.variance};
+  const GaussianForm form = gaussian_form(setting.likelihood);
   bool stopped = false;
   const auto interrupted = [&] { return stopped = stopped || callbacks.progress(0); };
   FitOutcome outcome;
@@ -374,8 +443,7 @@ FitOutcome likelihood_fit(const LikelihoodFitSetting& setting, const TrainCallba
     outcome.evaluations += fit.evaluations;
     if (has_likelihood(fit)) fits.push_back(std::move(fit));
   }
-  const auto higher = [](const GaussianFit& a, const GaussianFit& b) { return a.likelihood > b.likelihood; };
-  std::stable_sort(fits.begin(), fits.end(), higher);
+  std::stable_sort(fits.begin(), fits.end(), has_higher_likelihood);
   fits.erase(std::unique(fits.begin(), fits.end(),
                          [](const GaussianFit& a, const GaussianFit& b) {
                            return a.likelihood - b.likelihood <= kSameLikelihood;
@@ -392,43 +460,25 @@ FitOutcome likelihood_fit(const LikelihoodFitSetting& setting, const TrainCallba
     outcome.state = TrainState::interrupted;
     return outcome;
   }
-  std::erase_if(fits, [](const GaussianFit& fit) { return !has_likelihood(fit); });
-  if (fits.empty()) {
-    outcome.state = TrainState::diverged;
-    return outcome;
-  }
-  std::stable_sort(fits.begin(), fits.end(), higher);
-  const GaussianFit& best = fits.front();
-  const double count = static_cast<double>(free_parameters(best.mixture, form).size());
-  for (const GaussianFit& fit : fits) {
-    if (fit.likelihood < best.likelihood - kNearMaximum * count / (2.0 * setting.data.rows)) continue;
-    ++outcome.minima->near;
-    outcome.minima->diameter =
-        std::max(outcome.minima->diameter, expert_distance(best.mixture.measure, fit.mixture.measure));
-  }
-  outcome.converged = best.converged;
-  places.write(best.mixture.measure, setting.model.parameters);
-  outcome.mixture = best.mixture;
-  outcome.likelihood = best.likelihood;
-  if (setting.truth && setting.truth->variance.size() > 0)
-    outcome.likelihood_gain =
-        best.likelihood - mean_log_likelihood({*setting.truth, setting.truth->variance}, all);
-  callbacks.record(outcome.evaluations);
+  finish_likelihood_fit(setting, places, all, std::move(fits), outcome, callbacks);
   return outcome;
 }
 
-void check_best_targets(const Layout& layout) {
+void check_best_targets(const Layout& layout, const std::string& start) {
   if (layout.target_dim() != 1)
-    throw InvalidOption("train.start", "got \"best\", needs targets of one number");
+    throw InvalidOption("train.start", "got \"" + start + "\", needs targets of one number");
+}
+
+void check_best_fit(const BestFitSetting& setting, const std::string& start) {
+  check_best_targets(setting.model.network->layout(), start);
+  if (separates_samples(*setting.model.network, setting.objective)) return;
+  throw InvalidOption("train.start", "got \"" + start +
+                                         "\", needs a loss of single samples: one layer, gates that couple "
+                                         "no rows, no losses on the routing");
 }
 
 FitOutcome best_fit(const BestFitSetting& setting, SampleLoss& loss, const TrainCallbacks& callbacks) {
-  check_best_targets(setting.model.network->layout());
-  if (!separates_samples(*setting.model.network, setting.objective)) {
-    throw InvalidOption("train.start",
-                        "got \"best\", needs a loss of single samples: one layer, gates that couple no rows, "
-                        "no losses on the routing");
-  }
+  check_best_fit(setting, "best");
   const Starts starts(setting);
   std::vector<Candidate> candidates = fit_starts(setting, starts, loss, callbacks);
   keep_distinct(candidates);
@@ -451,11 +501,9 @@ FitOutcome best_fit(const BestFitSetting& setting, SampleLoss& loss, const Train
   }
   const auto best = std::min_element(
       fits.begin(), fits.end(), [](const PolishedFit& a, const PolishedFit& b) { return a.loss < b.loss; });
-  const double near =
-      best->loss * (1 + kNear * static_cast<double>(best->parameters.size()) / setting.data.rows);
   std::vector<MixingMeasure> measures;
   for (const PolishedFit& fit : fits) {
-    if (fit.loss > near) continue;
+    if (!is_near_minimum(*best, fit, setting.data.rows)) continue;
     ++outcome.minima->near;
     loss.set_parameters(fit.parameters.data());
     if (const auto measure = starts.measure()) measures.push_back(*measure);

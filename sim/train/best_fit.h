@@ -3,6 +3,7 @@
 /// Least-squares and likelihood fits with the start "best", which keeps the best of many fits.
 
 #include "sim/data/mixing_measure.h"
+#include "sim/model/measure_places.h"
 #include "sim/train/batches.h"
 #include "sim/train/least_squares.h"
 #include "sim/train/sample_loss.h"
@@ -23,8 +24,17 @@ struct BestFitSetting {
   const Seeds& seeds;
 };
 
-/// Throws InvalidOption at "train.start" unless each target is one number.
-void check_best_targets(const Layout& layout);
+/// Throws InvalidOption at "train.start", which names `start`, unless each target is one number.
+void check_best_targets(const Layout& layout, const std::string& start);
+
+/// Throws InvalidOption at "train.start" for models and losses that best_fit() cannot fit.
+void check_best_fit(const BestFitSetting& setting, const std::string& start);
+
+/// Whether the data cannot tell a minimum from the least one; see MinimaFound.
+bool is_near_minimum(const PolishedFit& least, const PolishedFit& other, int samples);
+
+/// The largest expert_distance() between two of the measures; 0 for fewer than two.
+double diameter_of(const std::vector<MixingMeasure>& measures);
 
 /// Runs the start "best" of fit_least_squares().
 ///
@@ -53,6 +63,7 @@ MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturb
 /// A start at the clusters of k-means (with k-means++ seeds) on x and y.
 ///
 /// Each coordinate is divided by its standard deviation. Uses the first `rows` samples and needs one output.
+/// If `residuals` (rows) are given, they replace y in the clustering, but not in the regressions.
 /// Let m be the mean input of a cluster, and let c be m minus the mean input of all samples.
 ///
 /// - An expert starts at the ridge regression of y on its cluster's x. With power p the regression is of
@@ -64,7 +75,7 @@ MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturb
 /// - The first shared expert starts at the regression of all samples, and the other shared experts at 0.
 ///   Routed experts start at the regression of its residuals.
 MixingMeasure clustered_start(const MixtureForm& form, const TrainingSet<double>& data, int rows, int dim,
-                              int experts, Engine& engine);
+                              int experts, Engine& engine, const Vector* residuals = nullptr);
 
 // Maximum-likelihood fits of a Gaussian mixture of linear experts: the best of many.
 
@@ -84,6 +95,34 @@ struct LikelihoodFitSetting {
 /// Throws InvalidOption at "train.optimizer.likelihood" unless the model is a softmax of linear scores over
 /// linear experts. Throws InvalidOption at "train.start" for a start other than "best".
 void check_likelihood_fit(const ModelOptions& model, const std::optional<FitStart>& start);
+
+/// The parts of the mixture that the options leave free.
+GaussianForm gaussian_form(const LikelihoodOptions& options);
+
+/// The first `rows` samples of a training set with one target.
+RegressionSample regression_sample(const TrainingSet<double>& data, int rows, int dim);
+
+/// Puts the known parts of the form into a start.
+void set_known_parts(const GaussianForm& form, GaussianExperts& mixture);
+
+/// Whether the truth is a mixture of the model's form, with at most as many components.
+bool knows_truth(const LikelihoodFitSetting& setting);
+
+/// A start at a measure. The variances share the variance of y.
+GaussianExperts spread_start(MixingMeasure measure, const RegressionSample& sample);
+
+/// A start near the truth. Needs knows_truth().
+GaussianExperts truth_start(const LikelihoodFitSetting& setting, const RegressionSample& sample,
+                            double perturbation, Engine& engine);
+
+/// A start at the model's initial weights, with experts at samples.
+GaussianExperts random_start(const LikelihoodFitSetting& setting, const MeasurePlaces& places,
+                             const RegressionSample& sample, Engine& engine);
+
+/// Writes the highest of the polished fits to the model and describes it in `outcome`.
+void finish_likelihood_fit(const LikelihoodFitSetting& setting, const MeasurePlaces& places,
+                           const RegressionSample& all, std::vector<GaussianFit> fits, FitOutcome& outcome,
+                           const TrainCallbacks& callbacks);
 
 /// Runs the likelihood fit of fit_least_squares(). The options must pass check_likelihood_fit().
 FitOutcome likelihood_fit(const LikelihoodFitSetting& setting, const TrainCallbacks& callbacks);

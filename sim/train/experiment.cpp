@@ -11,6 +11,7 @@
 #include "sim/model/measure_places.h"
 #include "sim/model/router/routers.h"
 #include "sim/train/best_fit.h"
+#include "sim/train/minimum_norm.h"
 
 namespace moelab {
 namespace {
@@ -195,6 +196,11 @@ void check_sequences(const ExperimentOptions& options) {
 
 /// Losses may read values that the gating does not have.
 void check_gating_of_losses(const ExperimentOptions& options) {
+  for (std::size_t t = 0; t < options.loss.coefficients.size(); ++t) {
+    const AuxiliaryLossKind& kind = auxiliary_loss_kinds()[t];
+    if (options.loss.coefficients[t] != 0 && kind.needs_targets && reads_ids(options.model))
+      throw InvalidOption("loss." + kind.name, "given, but targets are ids of tokens");
+  }
   if (!reads_mixture(options.model) || reads_ids(options.model)) return;
   const GatingRule& gating = options.model.gating.train;
   const auto* const noisy = gating.as<NoisyTopKGatingOptions>();
@@ -209,6 +215,10 @@ void check_gating_of_losses(const ExperimentOptions& options) {
                                                            "with learned noise; \"{}\" gives it no gradient",
                                                            coefficients[t], gating.chosen()));
     }
+    if (kind.needs_moves && !is_solved(options.train)) {
+      throw InvalidOption("loss." + kind.name,
+                          fmt::format("got {}, needs train.optimizer \"minimum_norm\"", coefficients[t]));
+    }
     if (kind.path == AuxiliaryPath::pair_outputs && has_slots) {
       throw InvalidOption(
           "loss." + kind.name,
@@ -217,6 +227,19 @@ void check_gating_of_losses(const ExperimentOptions& options) {
               coefficients[t]));
     }
   }
+}
+
+/// Gradients are normalised expert by expert only if the bank keeps its experts one after another.
+void check_expert_norm(const ExperimentOptions& options) {
+  if (options.train.expert_norm == TrainOptions::ExpertNorm::none || mixtures_of(options.model) == 0) return;
+  const std::string path = "train.expert_norm";
+  if (options.model.shared_experts > 0 || options.model.null_experts > 0)
+    throw InvalidOption(path, "given, but the model has shared or null experts");
+  const ExpertOptions expert = expert_of(options.model);
+  if (make_expert_bank<float>(expert, {1, 2, 1})->expert_block_size() > 0) return;
+  throw InvalidOption(path, fmt::format("given, but model.expert \"{}\" keeps its experts interleaved; needs "
+                                        "\"mlp\" or \"filters\"",
+                                        expert.chosen()));
 }
 
 /// Token ids are not numbers. They need a model that reads ids, and contamination can swap but not shift
@@ -240,6 +263,16 @@ void check_tokens(const ExperimentOptions& options) {
                   generator.token_ids ? "" : "no "));
 }
 
+/// Rounds train on one true cluster each.
+void check_rounds(const ExperimentOptions& options) {
+  const GeneratorKind& generator = options.data.entry();
+  if (!options.train.rounds || generator.has_labels(options.data.options())) return;
+  throw InvalidOption("train.rounds",
+                      fmt::format("given, needs data whose rows have one true cluster; those of "
+                                  "data.generator \"{}\" have none",
+                                  generator.name));
+}
+
 /// Checks the restrictions on one of several phases.
 void check_phase(const ExperimentOptions& options, std::size_t place) {
   const PhaseOptions& phase = options.phases[place];
@@ -254,6 +287,11 @@ void check_phase(const ExperimentOptions& options, std::size_t place) {
                         fmt::format("leaves out \"router\", but model.router \"{}\" goes on moving, which "
                                     "takes no gradient; needs model.router.trainable false",
                                     router.chosen()));
+  }
+  if (!phase.learns.experts && (phase.learns.first_layers || phase.learns.read_outs) &&
+      phase.train.weight_decay.expert > 0) {
+    throw InvalidOption("train.weight_decay",
+                        "given, but parts of experts do not learn; needs 0 for experts");
   }
   if (!phase.keep_optimizer) return;
   if (place == 0) throw InvalidOption("keep_optimizer", "got true, but no phase is before this one");
@@ -351,18 +389,20 @@ template <class Real>
 TrainOutcome Experiment<Real>::train(const TrainCallbacks& callbacks) {
   const TrainOptions& options = options_.train;
   if (options_.phases.empty()) course_ = {};  // without phases, each call starts a new training
+  course_.tasks = problem_->clusters();
   const auto in_course = [&](TrainOutcome outcome) {
     course_.steps = outcome.step;
     return outcome;
   };
   if (options.gradient == TrainOptions::Gradient::population) {
-    PopulationBatches<Real> batches(*problem_, options, seeds_, 0, objective_->masks);
+    PopulationBatches<Real> batches(*problem_, options, seeds_, 0, objective_->masks,
+                                    task_rounds(options, course_.tasks, seeds_, course_.phase));
     return in_course(moelab::train(model_, *objective_, batches, total_steps(options, 0), options, callbacks,
                                    workspace_, course_));
   }
   const TrainingSet<Real> data =
       draw_training_set<Real>(*problem_, seeds_, *options_.data.train_samples, train_stream(options_.data),
-                              needs_labels(options_.model));
+                              needs_labels(options_.model) || options.rounds);
   if (!is_least_squares(options)) {
     return in_course(
         moelab::train(model_, *objective_, data, options, seeds_, callbacks, workspace_, course_));
@@ -387,6 +427,7 @@ void check_training(const ExperimentOptions& options) {
   check_batches(options.train);
   check_epochs(options.train);
   check_length(options.train);
+  check_expert_norm(options);
 }
 
 void check(const ExperimentOptions& options) {
@@ -400,10 +441,13 @@ void check(const ExperimentOptions& options) {
   check_epochs(options.train);
   check_start(options);
   check_length(options.train);
+  check_expert_norm(options);
   check_tokens(options);
   check_loss(options);
   check_sequences(options);
   check_gating_of_losses(options);
+  check_rounds(options);
+  check_minimum_norm(options.train, options.model, options.loss);
   check_image(options.model, options.data.entry().has_image);
   check_labels(options.model, options.data.entry().has_labels(options.data.options()));
   check_reduction(options);

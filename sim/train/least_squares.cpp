@@ -9,6 +9,7 @@
 #include "sim/base/numerics.h"
 #include "sim/model/measure_places.h"
 #include "sim/train/best_fit.h"
+#include "sim/train/fit_search.h"
 #include "sim/train/sample_loss.h"
 
 namespace moelab {
@@ -35,16 +36,9 @@ struct Quadratic {
 };
 
 /// H = (2/m) JᵀJ at the loss's parameters, with J = ∂f/∂θ of the first m samples.
-Matrix curvature_at(SampleLoss& loss, Eigen::Index count) {
-  const int rows = std::min(loss.rows(), kCurvatureRows);
-  Matrix products = Matrix::Zero(count, count);
-  Vector row(count);
-  for (int i = 0; i < rows; ++i) {
-    loss.output_gradient(i, row.data());
-    products.selfadjointView<Eigen::Lower>().rankUpdate(row);
-  }
+Matrix curvature_at(SampleLoss& loss, int most_rows) {
   loss.count_evaluation();
-  return (2.0 / rows * products).selfadjointView<Eigen::Lower>();
+  return 2 * loss.products(std::min(loss.rows(), most_rows));
 }
 
 /// Replaces the row and column of a parameter by unit ones if −∇L would push it beyond its bound.
@@ -93,16 +87,21 @@ FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_opt
   const double bound = optimizer->bound.value_or(std::numeric_limits<double>::infinity());
   const int evaluations =
       static_cast<int>(std::min<std::int64_t>(*options.steps, std::numeric_limits<int>::max()));
+  const std::optional<BestStartOptions> many = many_starts(options.start);
+  const SearchStartOptions* const search = start.as<SearchStartOptions>();
   if (optimizer->likelihood) {
     check_likelihood_fit(model_options, options.start);
-    return likelihood_fit({model, model_options, data, *start.as<BestStartOptions>(), *optimizer->likelihood,
-                           evaluations, truth, seeds},
-                          callbacks);
+    const LikelihoodFitSetting setting{model,       model_options, data, *many, *optimizer->likelihood,
+                                       evaluations, truth,         seeds};
+    return search ? likelihood_search(setting, *search, callbacks) : likelihood_fit(setting, callbacks);
   }
   SampleLoss loss(model, objective, data, bound, callbacks.progress, workspace);
-  if (const BestStartOptions* const best = start.as<BestStartOptions>())
-    return best_fit({model, model_options, objective, data, *best, *optimizer, evaluations, truth, seeds},
-                    loss, callbacks);
+  loss.use_ridge_loss(model_options);
+  if (many) {
+    const BestFitSetting setting{model,      model_options, objective, data, *many,
+                                 *optimizer, evaluations,   truth,     seeds};
+    return search ? search_fit(setting, *search, loss, callbacks) : best_fit(setting, loss, callbacks);
+  }
   const Network<double>& network = *model.network;
   const auto begin = [&](int attempt) {
     Engine engine = seeds.stream(Purpose::starts, static_cast<std::uint64_t>(attempt));
@@ -143,7 +142,7 @@ FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_opt
   return outcome;
 }
 
-PolishedFit polish(SampleLoss& loss, std::vector<double> start, int steps) {
+PolishedFit polish(SampleLoss& loss, std::vector<double> start, int steps, int curvature_rows) {
   PolishedFit fit{std::move(start)};
   const std::size_t count = fit.parameters.size();
   std::vector<double> next(count), gradient(count), next_gradient(count);
@@ -174,7 +173,8 @@ PolishedFit polish(SampleLoss& loss, std::vector<double> start, int steps) {
   for (int i = 0; i <= steps && !loss.interrupted(); ++i) {
     const auto entries = static_cast<Eigen::Index>(count);
     loss.set_parameters(fit.parameters.data());
-    Quadratic quadratic{Eigen::Map<const Vector>(gradient.data(), entries), curvature_at(loss, entries)};
+    Quadratic quadratic{Eigen::Map<const Vector>(gradient.data(), entries),
+                        curvature_at(loss, curvature_rows)};
     hold(fit.parameters, loss.bound(), quadratic);
     fit.promised = -0.5 * quadratic.gradient.dot(step_of(quadratic, 0));
     if (fit.promised <= std::max(kSmallestPromise * fit.loss, kNothing)) break;

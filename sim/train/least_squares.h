@@ -28,13 +28,27 @@ struct MinimaFound {
   double diameter = 0;
 };
 
+/// What the start "search" found.
+struct SearchFound {
+  int times_best = 0;       ///< starts that ended in the best basin
+  bool is_settled = false;  ///< whether the search stopped by its rule, not at its most starts
+  /// The fit's loss minus the loss of the best oracle-started fit, over the latter, which estimates the
+  /// variance of the noise. For likelihood ℓ of the oracle-started fit minus ℓ, in nats. Empty without an
+  /// oracle. A positive value means that the search missed a better fit.
+  std::optional<double> oracle_gap = std::nullopt;
+};
+
+/// A fit is worse than its oracle-started fit if the gap is larger than this share of the noise.
+inline constexpr double kOracleTolerance = 1e-6;
+
 /// How a fit ended.
 struct FitOutcome {
   TrainState state = TrainState::done;
   bool converged = false;                            ///< whether the kept start converged
   int evaluations = 0;                               ///< evaluations of loss and gradient, over all starts
   int starts = 0;                                    ///< starts made
-  std::optional<MinimaFound> minima = std::nullopt;  ///< only for start "best"
+  std::optional<MinimaFound> minima = std::nullopt;  ///< only for the starts "best" and "search"
+  std::optional<SearchFound> search = std::nullopt;  ///< only for the start "search"
   // Set by fits with maximum likelihood.
   std::optional<GaussianExperts> mixture = std::nullopt;
   double likelihood = 0;  ///< ℓ on the training set
@@ -76,6 +90,15 @@ struct FitOutcome {
 ///   samples, in at most `steps` steps each. PolishedFit defines convergence for these. The lowest minimum is
 ///   kept.
 ///
+/// - "search" never starts near the truth. Its starts alternate: at k-means clusters of x and y, at clusters
+///   of x and the residuals of the best fit so far, at initial weights, and at the best fit so far with two
+///   components merged and one split. Each start is fitted to the first `rows` samples and polished there.
+///   Starts whose losses differ by at most 1e-6 of the noise, or by L p / (1000 n), ended in one basin. The
+///   search stops when the best basin and the second best were found `repeats` times each, or after `starts`.
+///   The `polished` lowest basins are then polished on all samples. `oracle` further starts near the truth
+///   are fitted to all samples. They give only a lower bound of the loss, SearchFound::oracle_gap. They never
+///   give the fit.
+///
 /// If a cold or warm start does not converge, another follows, up to `tries` starts. The first start that
 /// converges is kept, else the start with the least L. The model ends at the kept fit.
 ///
@@ -114,8 +137,9 @@ struct PolishedFit {
 ///
 /// λ adapts to how well H predicted the last step (Nielsen, Damping Parameter in Marquardt's Method, 1999).
 /// The method stops when the predicted decrease is at most 10⁻¹² L, when no step lowers L, or after `steps`
-/// steps. Steps end at the bound. A parameter that is held at its bound does not take part in the next step.
-/// The model must have one output.
-PolishedFit polish(SampleLoss& loss, std::vector<double> start, int steps);
+/// steps. Steps end at the bound. H covers the first `curvature_rows` samples. A parameter that is held at
+/// its bound does not take part in the next step. The model must have one output.
+PolishedFit polish(SampleLoss& loss, std::vector<double> start, int steps,
+                   int curvature_rows = kCurvatureRows);
 
 }  // namespace moelab

@@ -112,7 +112,8 @@ bool SampleLoss::count_evaluation() {
 
 double SampleLoss::evaluate(const double* values, double* gradient) {
   set_parameters(values);
-  const double value = sum_over_blocks();
+  const double value =
+      ridge_ ? ridge_->evaluate(model_.parameters, rows_, gradient_.data()) : sum_over_blocks();
   double square = 0;
   for (const double entry : gradient_) {
     // A parameter at its bound can follow the gradient in one direction only.
@@ -145,6 +146,24 @@ double SampleLoss::sum_over_blocks() {
   return value;
 }
 
+void SampleLoss::use_ridge_loss(const ModelOptions& options) {
+  if (separates_samples(*model_.network, objective_))
+    ridge_ = RidgeLoss::make(options, *model_.network, data_, free_);
+}
+
+Matrix SampleLoss::products(int samples) {
+  if (ridge_) return ridge_->products(model_.parameters, samples);
+  const auto count = static_cast<Eigen::Index>(free_.size());
+  Matrix sums = Matrix::Zero(count, count);
+  Vector row(count);
+  for (int i = 0; i < samples; ++i) {
+    output_gradient(i, row.data());
+    sums.selfadjointView<Eigen::Lower>().rankUpdate(row);
+  }
+  return Matrix(sums.selfadjointView<Eigen::Lower>()) / samples;
+}
+
+/// Writes ∇f_θ(x_i) to `gradient` (p).
 void SampleLoss::output_gradient(int sample, double* gradient) {
   const MeanOutput output;
   loss_and_gradient<double>(model_, {output}, data_.samples(sample, model_.network->layout()),

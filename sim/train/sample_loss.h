@@ -3,10 +3,12 @@
 /// The loss of a least-squares fit as a function of the free parameters, and its minimisation.
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "sim/model/model.h"
 #include "sim/train/batches.h"
+#include "sim/train/ridge_loss.h"
 
 namespace moelab {
 
@@ -35,13 +37,18 @@ class SampleLoss {
   int evaluations() const { return evaluations_; }
   double bound() const { return bound_; }
 
-  /// Writes ∇f_θ(x_i) at the current parameters to `gradient` (p). For models with one output.
-  void output_gradient(int sample, double* gradient);
+  /// (1/m) JᵀJ (p, p) at the current parameters, with J = ∂f/∂θ of the first m samples. For models with one
+  /// output.
+  Matrix products(int samples);
+  /// Evaluates by RidgeLoss from now on, if it covers the model.
+  void use_ridge_loss(const ModelOptions& options);
+  bool uses_ridge_loss() const { return ridge_ != nullptr; }
   /// Counts an evaluation. Returns true if the fit must stop.
   bool count_evaluation();
 
  private:
   double sum_over_blocks();
+  void output_gradient(int sample, double* gradient);
 
   Model<double>& model_;
   const Objective<double>& objective_;
@@ -56,6 +63,7 @@ class SampleLoss {
   double gradient_norm_ = 0;
   double converged_at_ = 0;
   bool interrupted_ = false;
+  std::unique_ptr<RidgeLoss> ridge_;  ///< null: the network evaluates
 };
 
 /// Runs limited-memory BFGS from θ = `values` and returns the lowest point that it meets. Empty if no value

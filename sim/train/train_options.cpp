@@ -51,6 +51,9 @@ void TrainOptions::bind(Fields& fields) {
              "weight decay, one or per group: added to the gradient, or decoupled with adamw");
   fields.add("clip_norm", clip_norm, positive(),
              "a gradient of all that learns with a larger Euclidean norm is scaled down to it");
+  fields.add("expert_norm", expert_norm, {"none", "whole", "parts"},
+             "the gradient of each expert is divided by nothing, by its Euclidean norm, or by the sum of the "
+             "norms of its arrays (weights, biases), before clip_norm (Chen et al. 2022)");
   fields.add("schedule", schedule, "learning-rate schedule");
   fields.add("batch_size", batch_size, between(1, 1e7), "samples of a mini-batch (sample gradients)");
   fields.add("steps", steps, between(1, 1e12), "optimizer steps (give steps or epochs)");
@@ -60,6 +63,10 @@ void TrainOptions::bind(Fields& fields) {
   fields.add("until", until,
              "when training ends before its steps are done, looked at after every record; steps are the "
              "most, and what schedules go by");
+  fields.add(
+      "rounds", rounds,
+      "tasks in sequence: each round trains on samples of one true cluster, its task; a training has steps ÷ "
+      "rounds.steps rounds");
   fields.add("precision", precision, {"float", "double"}, "number type of training");
 }
 
@@ -83,6 +90,7 @@ void check_rule(const TrainOptions& options) {
   };
   refuse("lr", options.lr.has_value());
   refuse("clip_norm", options.clip_norm.has_value());
+  refuse("expert_norm", options.expert_norm != TrainOptions::ExpertNorm::none);
   refuse("batch_size", options.batch_size.has_value());
   refuse("epochs", options.epochs.has_value());
   refuse("record_every", options.record_every.has_value());
@@ -103,6 +111,13 @@ void check_batches(const TrainOptions& options) {
   check_presence(options, "points", options.points.has_value(), population, false);
   check_presence(options, "rule", options.rule.has_value(), population, false);
   check_presence(options, "redraw", options.redraw.has_value(), population, false);
+  if (!options.rounds) return;
+  if (is_least_squares(options))
+    throw InvalidOption("train.rounds", "given, but train.optimizer is \"lbfgs\"");
+  if (population && options.rule == TrainOptions::Rule::quasi_monte_carlo)
+    throw InvalidOption("train.rule", "got \"quasi_monte_carlo\", but train.rounds needs \"monte_carlo\"");
+  if (population && !options.redraw.value_or(true))
+    throw InvalidOption("train.redraw", "got false, but train.rounds needs new samples in every round");
 }
 
 void check_epochs(const TrainOptions& options) {
@@ -149,6 +164,14 @@ ModelOptions resolved_for(ModelOptions model, const TrainOptions& train) {
   return model;
 }
 
+void RoundOptions::bind(Fields& fields) {
+  fields.add("steps", steps, between(1, 1e12), "optimizer steps of a round");
+  fields.add(
+      "order", order, {"uniform", "cycle", "shuffled"},
+      "the task of a round: drawn uniformly; the clusters in turn; or each cluster once in a new random "
+      "order, again and again");
+}
+
 void PlateauOptions::bind(Fields& fields) {
   fields.required().add("metric", metric, "a metric that the scenario records");
   fields.add("records", records, between(1, 1e6), "records without a fall of the metric");
@@ -160,18 +183,28 @@ void UntilOptions::bind(Fields& fields) {
   fields.add("below", below, any_number(), "stop where the metric is at most this");
   fields.add("above", above, any_number(), "stop where the metric is at least this");
   fields.add("plateau", plateau, "stop where a metric no longer falls");
+  fields.add("rise", rise, "stop where a metric is no new least value, and is low or far above the least");
   fields.add("flops", flops, positive(),
              "stop where training has taken this many operations: 6 a step for each row and each parameter "
              "that it reaches");
 }
 
+void RiseOptions::bind(Fields& fields) {
+  fields.required().add("metric", metric, "a metric that the scenario records");
+  fields.required().add("below", below, any_number(),
+                        "stop at the first value that is no new least one and at most this");
+  fields.required().add("by", by, at_least(0),
+                        "stop where the metric exceeds its least value by more than this");
+}
+
 void check(const UntilOptions& options) {
   const std::string path = "train.until";
-  const int rules = (options.metric ? 1 : 0) + (options.plateau ? 1 : 0) + (options.flops ? 1 : 0);
+  const int rules =
+      (options.metric ? 1 : 0) + (options.plateau ? 1 : 0) + (options.rise ? 1 : 0) + (options.flops ? 1 : 0);
   const int levels = (options.below ? 1 : 0) + (options.above ? 1 : 0);
   if (rules != 1) {
-    throw InvalidOption(path, rules == 0 ? "names no rule; needs one of metric, plateau, flops"
-                                         : "names several rules; needs one of metric, plateau, flops");
+    throw InvalidOption(path, rules == 0 ? "names no rule; needs one of metric, plateau, rise, flops"
+                                         : "names several rules; needs one of metric, plateau, rise, flops");
   }
   if (options.metric && levels != 1)
     throw InvalidOption(path + ".metric", "needs one level with it, below or above");
@@ -213,9 +246,15 @@ const std::vector<KindEntry>& FitStartAxis::table() {
       {"warm", "at the true measure of the data, each parameter moved by N(0, perturbation²)",
        WarmStartOptions{}, WarmStartOptions{}},
       {"best",
-       "at many places, of which the lowest minimum is kept: near the true measure, at the clusters of "
-       "k-means and at initial weights in turn; the lowest minima are polished on all samples",
+       "at many places, keeping the lowest minimum. The places are near the true measure, at the clusters of "
+       "k-means, and at initial weights, in turn. The lowest minima are polished on all samples",
        BestStartOptions{}, BestStartOptions{}},
+      {"search",
+       "at clusters of k-means, at clusters of residuals, at initial weights, and at the best fit with two "
+       "components merged and one split, in turn, until the two best basins are found repeatedly; starts "
+       "near "
+       "the true measure only bound the loss from below",
+       SearchStartOptions{}, SearchStartOptions{}},
   };
   return starts;
 }
@@ -238,6 +277,33 @@ void BestStartOptions::bind(Fields& fields) {
   fields.add(
       "polished", polished, between(1, 1000),
       "distinct minima, the lowest, that are fitted to all samples by Levenberg and Marquardt's method");
+}
+
+void SearchStartOptions::bind(Fields& fields) {
+  fields.add("starts", starts, between(1, 10000), "the most starts");
+  fields.add("repeats", repeats, between(1, 1000),
+             "the search stops when the best basin and the second best were found this often; losses within "
+             "1e-6 of the noise are one basin");
+  fields.add("rows", rows, between(1, 1e9), "the most samples on which all starts are fitted");
+  fields.add("evaluations", evaluations, between(1, 1e6),
+             "the most evaluations (rounds of EM) of such a fit before it is polished");
+  fields.add("polished", polished, between(1, 1000), "lowest basins that are fitted to all samples");
+  fields.add("oracle", oracle, between(0, 1000),
+             "starts near the true measure, which give a lower bound of the loss and never the fit; 0: none");
+  fields.add("perturbation", perturbation, at_least(0), "standard deviation, of those near the true measure");
+}
+
+std::optional<BestStartOptions> many_starts(const std::optional<FitStart>& start) {
+  if (!start) return std::nullopt;
+  if (const auto* const search = start->as<SearchStartOptions>()) {
+    return BestStartOptions{.starts = search->starts,
+                            .perturbation = search->perturbation,
+                            .rows = search->rows,
+                            .evaluations = search->evaluations,
+                            .polished = search->polished};
+  }
+  const auto* const best = start->as<BestStartOptions>();
+  return best ? std::optional(*best) : std::nullopt;
 }
 
 }  // namespace moelab

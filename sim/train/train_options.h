@@ -61,6 +61,21 @@ struct BestStartOptions {
   void bind(Fields& fields);
 };
 
+/// Searches until another start does not help, without knowledge of the truth; see fit_least_squares().
+struct SearchStartOptions {
+  int starts = 60;
+  int repeats = 3;
+  int rows = 2000;
+  int evaluations = 150;
+  int polished = 3;
+  int oracle = 2;
+  double perturbation = 0.1;
+  void bind(Fields& fields);
+};
+
+/// The places, rows and polishing of a fit from many starts, "best" or "search"; empty for other starts.
+std::optional<BestStartOptions> many_starts(const std::optional<FitStart>& start);
+
 // `train.until`: rules that end training early. The calling program evaluates the metrics. This file only
 // checks and describes the options.
 
@@ -73,27 +88,52 @@ struct PlateauOptions {
   void bind(Fields& fields);
 };
 
-/// One of three rules, evaluated after every record. A level: the metric is at most `below` or at least
-/// `above`. A plateau. A budget of operations: 6 · (parameters that a row reaches) · (rows) per step.
+/// A rise of a metric: a value that is no new least one, and is at most `below` or exceeds the least value by
+/// more than `by` (the code of Chen et al. 2022).
+struct RiseOptions {
+  std::string metric;
+  double below = 0;
+  double by = 0;
+  void bind(Fields& fields);
+};
+
+/// One of four rules, evaluated after every record. A level: the metric is at most `below` or at least
+/// `above`. A plateau. A rise. A budget of operations: 6 · (parameters that a row reaches) · (rows) per step.
 struct UntilOptions {
   std::optional<std::string> metric = std::nullopt;
   std::optional<double> below = std::nullopt;
   std::optional<double> above = std::nullopt;
   std::optional<PlateauOptions> plateau = std::nullopt;
+  std::optional<RiseOptions> rise = std::nullopt;
   std::optional<double> flops = std::nullopt;
   void bind(Fields& fields);
 
   /// The metric that the rule reads; empty for a budget.
-  std::string looked_at() const { return plateau ? plateau->metric : metric.value_or(""); }
+  std::string looked_at() const {
+    return plateau ? plateau->metric : rise ? rise->metric : metric.value_or("");
+  }
+  /// The field that names it.
+  const char* place() const { return plateau ? "plateau.metric" : rise ? "rise.metric" : "metric"; }
 };
 
 /// Requires exactly one complete rule. Throws InvalidOption at "train.until…".
 void check(const UntilOptions& options);
 
+/// `train.rounds`: tasks in sequence. Each round trains on samples of one true cluster, the round's task.
+struct RoundOptions {
+  enum class Order { uniform, cycle, shuffled };
+  std::int64_t steps = 1;  ///< optimizer steps of a round
+  Order order = Order::uniform;
+  void bind(Fields& fields);
+};
+
 struct TrainOptions {
   enum class Gradient { sample, population };
   enum class Rule { monte_carlo, quasi_monte_carlo };
   enum class Precision { in_float, in_double };
+  /// What the gradient of each expert is divided by: nothing, its norm, or the sum of the norms of its
+  /// arrays.
+  enum class ExpertNorm { none, whole, parts };
   Gradient gradient = Gradient::sample;
   std::optional<int> points = std::nullopt;   ///< for population gradients; unset: 4096
   std::optional<Rule> rule = std::nullopt;    ///< for population gradients; unset: monte_carlo
@@ -103,12 +143,14 @@ struct TrainOptions {
   std::optional<FitStart> start = std::nullopt;  ///< start of fits
   PerGroup weight_decay = 0.0;
   std::optional<double> clip_norm = std::nullopt;  ///< largest norm of the gradient
+  ExpertNorm expert_norm = ExpertNorm::none;
   ScheduleOptions schedule = ConstantScheduleOptions{};
   std::optional<std::int64_t> batch_size = std::nullopt;
   std::optional<std::int64_t> steps = std::nullopt;
   std::optional<std::int64_t> epochs = std::nullopt;
   std::optional<std::int64_t> record_every = std::nullopt;
-  std::optional<UntilOptions> until = std::nullopt;  ///< ends training before its steps are done
+  std::optional<UntilOptions> until = std::nullopt;   ///< ends training before its steps are done
+  std::optional<RoundOptions> rounds = std::nullopt;  ///< unset: every batch has samples of all clusters
   Precision precision = Precision::in_float;
 
   void bind(Fields& fields);

@@ -7,6 +7,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/numerics.h"
+#include "sim/train/minimum_norm.h"
 #include "sim/train/optimizer.h"
 
 namespace moelab {
@@ -21,7 +22,7 @@ bool learns_in(const Learns& learns, ParameterGroup::Part part) {
     case ParameterGroup::Part::router:
       return learns.router;
     case ParameterGroup::Part::experts:
-      return learns.experts;
+      return learns.experts || learns.first_layers || learns.read_outs;
     case ParameterGroup::Part::layers:
       break;
   }
@@ -65,14 +66,24 @@ class TrainedGroup {
   }
 
   /// Returns Σ g² over the group's gradient; scale_gradient() scales this gradient.
-  double squared_norm() const {
-    double sum = 0;
-    for (std::size_t i = range_.begin; i < range_.end; ++i)
-      sum += static_cast<double>(workspace_.gradient[i]) * static_cast<double>(workspace_.gradient[i]);
-    return sum;
-  }
-  void scale_gradient(Real factor) {
-    for (std::size_t i = range_.begin; i < range_.end; ++i) workspace_.gradient[i] *= factor;
+  double squared_norm() const { return squared_norm(range_.begin, range_.end); }
+  void scale_gradient(Real factor) { scale_gradient(factor, range_.begin, range_.end); }
+  /// Divides the gradient of each expert by its norm, or by the sum of the norms of its parts.
+  void normalize_experts(bool by_parts) {
+    if (range_.role != ParameterGroup::Role::expert || range_.layer < 0) return;
+    std::vector<std::size_t> ends = {expert_block_size()};
+    if (by_parts) ends = model_.network->mixture(range_.layer).expert_part_ends();
+    for (int e = 0; e < model_.network->experts(); ++e) {
+      const std::size_t begin = range_.begin + size(e) * expert_block_size();
+      double norm = 0;
+      std::size_t part = begin;
+      for (const std::size_t end : ends) {
+        norm += std::sqrt(squared_norm(part, begin + end));
+        part = begin + end;
+      }
+      // An expert without rows has no gradient.
+      if (norm > 0) scale_gradient(static_cast<Real>(1 / norm), begin, part);
+    }
   }
 
   /// Applies update number `step` (0-based) from the workspace's gradient.
@@ -110,6 +121,15 @@ class TrainedGroup {
   }
 
  private:
+  double squared_norm(std::size_t begin, std::size_t end) const {
+    double sum = 0;
+    for (std::size_t i = begin; i < end; ++i)
+      sum += static_cast<double>(workspace_.gradient[i]) * static_cast<double>(workspace_.gradient[i]);
+    return sum;
+  }
+  void scale_gradient(Real factor, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) workspace_.gradient[i] *= factor;
+  }
   std::size_t expert_block_size() const { return model_.network->mixture(range_.layer).expert_block_size(); }
   Real* parameters() { return model_.parameters.data() + range_.begin; }
   double rate(std::int64_t step) const { return schedule_.factor(step, steps_) * learning_rate_; }
@@ -135,11 +155,23 @@ std::vector<TrainedGroup<Real>> trained_groups(Model<Real>& model, Workspace<Rea
   std::vector<TrainedGroup<Real>> groups;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     if (!ranges[i].trainable || !learns_in(course.learns, ranges[i].part)) continue;
+    if (is_solved(options) && ranges[i].part == ParameterGroup::Part::experts) continue;
     std::unique_ptr<Optimizer<Real>>& optimizer = course.optimizers[i];
     if (!optimizer) optimizer = make_optimizer<Real>(options.optimizer, ranges[i].end - ranges[i].begin);
     groups.emplace_back(model, workspace, ranges[i], options, steps, *optimizer);
   }
   return groups;
+}
+
+/// The expert of the first mixture that computed the most rows of the batch in the workspace.
+template <class Real>
+int busiest_expert(const Network<Real>& network, Workspace<Real>& workspace) {
+  if (!network.has_router()) return 0;
+  const Routing<Real>& routing = network.mixture_scratch(0, workspace).routing();
+  int busiest = 0;
+  for (int e = 1; e < routing.experts; ++e)
+    if (routing.pairs_of(e) > routing.pairs_of(busiest)) busiest = e;
+  return busiest;
 }
 
 /// Scales the gradient of all groups down to norm `most`, if the norm is larger.
@@ -155,6 +187,30 @@ void clip(std::vector<TrainedGroup<Real>>& groups, double most) {
 }  // namespace
 
 template <class Real>
+std::vector<std::size_t> frozen_places(const Network<Real>& network, const Learns& learns) {
+  std::vector<std::size_t> frozen;
+  if (learns.experts || !(learns.first_layers || learns.read_outs)) return frozen;
+  const ArrayPlaces arrays = array_places(network);
+  // "expert_weight_3_layer0" is of layer 3 of the experts of a mixture.
+  const auto depth_of = [](const std::string& name, const char* kind) {
+    const std::size_t place = name.find(kind);
+    return place == std::string::npos ? 0 : std::stoi(name.substr(place + std::string_view(kind).size()));
+  };
+  int last = 0;
+  for (const auto& [name, places] : arrays) last = std::max(last, depth_of(name, "expert_weight_"));
+  for (const auto& [name, places] : arrays) {
+    const int of_weight = depth_of(name, "expert_weight_"), of_bias = depth_of(name, "expert_bias_");
+    if (of_weight == 0 && of_bias == 0) continue;
+    if (learns.first_layers && of_weight == 1) continue;
+    if (learns.read_outs && (of_weight == last || of_bias == last)) continue;
+    frozen.insert(frozen.end(), places.begin(), places.end());
+  }
+  return frozen;
+}
+template std::vector<std::size_t> frozen_places(const Network<float>&, const Learns&);
+template std::vector<std::size_t> frozen_places(const Network<double>&, const Learns&);
+
+template <class Real>
 TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSource<Real>& batches,
                    std::int64_t steps, const TrainOptions& options, const TrainCallbacks& callbacks,
                    Workspace<Real>& workspace, PhaseCourse<Real>& course) {
@@ -163,14 +219,21 @@ TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSo
   const std::int64_t interval = record_interval(options, steps);
   const Network<Real>& network = *model.network;
   std::vector<TrainedGroup<Real>> groups = trained_groups(model, workspace, options, steps, course);
+  std::optional<MinimumNormSteps<Real>> solver;
+  const std::vector<std::size_t> frozen = frozen_places(network, course.learns);
+  if (is_solved(options) && learns_in(course.learns, ParameterGroup::Part::experts))
+    solver.emplace(options, frozen, model, workspace);
   std::int64_t done = 0;  // updates so far, including deferred ones
   ExpertHooks<Real> hooks;
   hooks.before = [&](int layer, const Routing<Real>& routing) {
     for (TrainedGroup<Real>& group : groups) group.catch_up_active(layer, routing, done);
   };
   const auto by_expert = [](const TrainedGroup<Real>& group) { return group.by_expert(); };
-  // Clipping needs the norm of the whole gradient, so experts cannot update early.
-  if (!options.clip_norm && std::any_of(groups.begin(), groups.end(), by_expert)) {
+  const bool normalizes = options.expert_norm != TrainOptions::ExpertNorm::none;
+  // Clipping needs the norm of the whole gradient, and frozen parts lose theirs, so experts cannot update
+  // early.
+  if (!options.clip_norm && !normalizes && frozen.empty() &&
+      std::any_of(groups.begin(), groups.end(), by_expert)) {
     hooks.after = [&](int layer, int expert, const Real* gradient) {
       for (TrainedGroup<Real>& group : groups) {
         if (group.by_expert() && group.layer() == layer) group.update_expert(size(expert), gradient, done);
@@ -189,13 +252,22 @@ TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSo
       const int samples = batches.advance();
       network.begin_step(static_cast<double>(done) / static_cast<double>(steps), model.parameters,
                          model.state);
+      if (solver) solver->move(batches.samples(), batches.y(), samples, done, steps);
       const double value =
           loss_and_gradient(model, objective, batches.samples(), batches.y(), samples, workspace, &hooks);
       if (!std::isfinite(value)) return TrainState::diverged;
       network.end_step(workspace, model.state);
+      for (const std::size_t place : frozen) workspace.gradient[place] = 0;
+      for (TrainedGroup<Real>& group : groups)
+        if (normalizes) group.normalize_experts(options.expert_norm == TrainOptions::ExpertNorm::parts);
       if (options.clip_norm) clip(groups, *options.clip_norm);
       for (TrainedGroup<Real>& group : groups) group.update(done);
+      if (solver) solver->forget();
       ++done;
+      if (const std::optional<int> task = batches.finished_task()) {
+        for (TrainedGroup<Real>& group : groups) group.catch_up_all(done);
+        callbacks.round({course.steps + done, *task, busiest_expert(network, workspace)});
+      }
       if (done % interval == 0 || done == steps) {
         for (TrainedGroup<Real>& group : groups) group.catch_up_all(done);
         if (!all_finite<Real>(model.parameters)) return TrainState::diverged;
@@ -221,7 +293,8 @@ TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, const T
                    Workspace<Real>& workspace, PhaseCourse<Real>& course) {
   if (!options.batch_size) throw InvalidOption("train.batch_size", "missing; mini-batches need it");
   SampleBatches<Real> batches(data, model.network->layout(), static_cast<int>(*options.batch_size), seeds,
-                              static_cast<std::uint64_t>(course.phase), objective.masks);
+                              static_cast<std::uint64_t>(course.phase), objective.masks,
+                              task_rounds(options, course.tasks, seeds, course.phase));
   return train(model, objective, batches, total_steps(options, data.rows), options, callbacks, workspace,
                course);
 }
@@ -245,7 +318,8 @@ template TrainOutcome train(Model<double>&, const Objective<double>&, const Trai
   entry(sgd_rule)                    \
   entry(adam_rule)                   \
   entry(adamw_rule)                  \
-  entry(lbfgs_rule)
+  entry(lbfgs_rule)                  \
+  entry(minimum_norm_rule)
 // clang-format on
 
 MOELAB_TABLE(TrainingRuleAxis, MOELAB_TRAINING_RULES)

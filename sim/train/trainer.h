@@ -26,7 +26,13 @@ struct Learns {
   bool router = true;
   bool experts = true;  ///< experts of mixtures, and dense networks
   bool layers = true;   ///< attention, projection and read-out
+  /// Parts of the experts that learn if `experts` do not: the weights of the first layer, the last layer.
+  bool first_layers = false, read_outs = false;
 };
+
+/// The places of the experts' parameters that do not learn in a phase in which parts of experts do.
+template <class Real>
+std::vector<std::size_t> frozen_places(const Network<Real>& network, const Learns& learns);
 
 /// The position of a phase in a sequence of phases.
 template <class Real>
@@ -34,8 +40,16 @@ struct PhaseCourse {
   int phase = 0;           ///< the first phase records its start; each phase has its own order of batches
   std::int64_t steps = 0;  ///< steps of earlier phases
   Learns learns = {};
+  int tasks = 0;  ///< true clusters of the data, from which train.rounds chooses
   /// The optimizer of each group of parameters, with its moments; null if the group has not learned yet.
   std::vector<std::unique_ptr<Optimizer<Real>>> optimizers = {};
+};
+
+/// A round of tasks in sequence.
+struct FinishedRound {
+  std::int64_t step = 0;  ///< steps done, including earlier phases
+  int task = 0;
+  int expert = 0;  ///< the expert of the first mixture that computed the most rows of its last batch
 };
 
 /// Callbacks of the trainer. The trainer knows no metrics. It passes the step, and the caller measures the
@@ -47,6 +61,8 @@ struct TrainCallbacks {
   std::function<bool(double)> progress = [](double) { return false; };
   /// Called after every record; true ends the training there, as `done`.
   std::function<bool(std::int64_t)> stop = [](std::int64_t) { return false; };
+  /// Called after the last step of every round (train.rounds).
+  std::function<void(const FinishedRound&)> round = [](const FinishedRound&) {};
 };
 
 /// Trains `model` in place with `steps` batches.

@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "docs" / "site"))
 
 import results  # noqa: E402
+import tables  # noqa: E402
 import typed_numbers  # noqa: E402
 
 HOSTILE = "</td><script>alert(1)</script> ``` | ]( $$ ** {x} # & \"q\" 'a' \n```\n\n\x00 \ud800 <!-- ⟨é⟩"
@@ -191,7 +192,52 @@ class Numbers(unittest.TestCase):
     def test_typed_numbers_are_found(self):
         text = "| .5 [.4, .6] | −.25 ± .19 | [.7 ± .1](runs/x.json#a.left) | `1 ± 2` | x[3] |"
         self.assertEqual(typed_numbers.typed(text), [".5 [.4, .6]", "−.25 ± .19"])
-        self.assertEqual(len(list(typed_numbers.too_many("docs/papers/new.md", text))), 1)
+        self.assertEqual(len(list(typed_numbers.any_typed("docs/papers/new.md", text))), 1)
+
+    def test_tables_of_the_build_are_not_typed(self):
+        self.assertEqual(typed_numbers.typed("<!-- table a -->\n| .5 [.4, .6] |\n<!-- end of table -->\n1 ± 2"), ["1 ± 2"])
+
+
+class Tables(unittest.TestCase):
+    ledger = ledger_of([run("x", [claim("a"), claim("b", "refuted")]), run("y", [claim("a"), claim("b", points=[POINT | {"estimate": -0.105}])])])
+    tables = {"t": {"page": "t.md", "columns": {"arm": "arm", "loss": "loss", "none": "none"},
+                    "rows": {"one.two": {"arm": "`one`", "loss": {"mean": 2.848, "low": 2.83, "high": 2.87}, "verdict": "refuted"},
+                             "three": {"arm": "three", "loss": {"claim": "x#a.left"}}}},
+              "difference": {"columns": {"claim": "claim", "left": "x", "right": "y", "estimate": "estimate"}, "compare": ["x", "y"]}}
+
+    def filled(self, text):
+        wrong = []
+        return tables.filled(self.ledger, self.tables, text, wrong, lambda prefix, target, name, now: f"<{prefix}{target} {name}={now}>"), wrong
+
+    def test_a_table_is_written_into_its_block(self):
+        text, wrong = self.filled("a\n<!-- table t -->\nold\n<!-- end of table -->\nb")
+        self.assertEqual(text, "a\n<!-- table t -->\n| arm | loss | none |\n|---|---|---|\n| `one` | 2.848 [2.83, 2.87] | – |\n"
+                               "| three | [.410 ± .030](runs/x.json#a.left) | – |\n<!-- end of table -->\nb")
+        self.assertIn("table t is old", wrong[0])
+        self.assertEqual(self.filled(text), (text, []))
+
+    def test_a_table_of_two_runs_has_other_verdicts_alone(self):
+        text = self.filled("<!-- table difference -->\n<!-- end of table -->")[0]
+        self.assertIn("| `b` | [refuted](runs/x.json#b.verdict) | [reproduced](runs/y.json#b.verdict) | [.900 [.750, .900]](runs/y.json#b.estimate) |", text)
+        self.assertNotIn("`a`", text)
+
+    def test_single_numbers(self):
+        self.assertEqual(self.filled("[2.848 [2.83, 2.87]](tables/t.json#one.two.loss)"), ("<tables/t.json#one.two.loss t=2.848 [2.83, 2.87]>", []))
+        self.assertEqual(self.filled("[2.848](../tables/t.json#one.two.loss.mean)"), ("<../tables/t.json#one.two.loss.mean t=2.848>", []))
+        self.assertEqual(self.filled("[refuted](tables/t.json#one.two.verdict)")[1], [])
+        text, wrong = self.filled("[3](tables/t.json#one.two.loss.mean)")
+        self.assertIn("is 2.848, the page has 3", wrong[0])
+        for target in ("u.json#a.b", "t.json#two.loss", "t.json#three.size", "t.json#three.loss"):
+            self.assertIn("not there", self.filled(f"[1](tables/{target})")[1][0])
+        self.assertIn("not there", self.filled("<!-- table u -->\n<!-- end of table -->")[1][0])
+
+    def test_numbers_are_rounded_to_their_interval(self):
+        for cell, shown in (({"mean": 0.4188, "half": 0.08}, ".419 ± .080"), ({"mean": -0.59, "half": 0.1}, "−.59 ± .10"),
+                            ({"mean": -0.00492, "low": -0.00898, "high": -0.000859}, "−.0049 [−.0090, −.0009]"),
+                            ({"mean": 1.06, "low": 1.0, "high": 1.12}, "1.06 [1.00, 1.12]"), ({"mean": 1}, "1"), (0.0138, ".0138"), (265, "265")):
+            self.assertEqual(tables.number_text(cell), shown)
+        self.assertEqual(tables.number_text({"mean": -0.3, "half": 0.1}, 2), "−.30 ± .10")
+        self.assertEqual(tables.cell_text(self.ledger, {"mean": 1.5, "half": 0.2, "scale": "ratio", "note": "4 of 5"}), "ratio 1.5 ± .2 (4 of 5)")
 
 
 if __name__ == "__main__":

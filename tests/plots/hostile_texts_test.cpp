@@ -64,18 +64,9 @@ Report report_of(const std::string& text) {
   run.builds_note = text;
   run.notes = {text};
   run.summary = run.unfinished = table;
-  run.claims = {{text,
-                 text,
-                 text,
-                 text,
-                 text,
-                 {{text, text, text, text, text, text}},
-                 {},
-                 text,
-                 text,
-                 7,
-                 table,
-                 ReportedFigure{drawing_of(figure), ""}}};
+  run.claims = {
+      {text, text, text, text, text, {{text, text, text, text, text, text}}, {}, text, text, 7, table}};
+  run.forest = ReportedFigure{drawing_of(figure), ""};
   run.figures = {{drawing_of(figure), ""}, {{"f", text, text, text, text, ""}, text}};
   run.provenance = {{text, text}};
   run.cells_csv = run.scenario = text;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import subprocess
 from pathlib import Path
@@ -263,7 +264,12 @@ class Rebuilt:
         outputs = np.stack([mlp(x, *layers(self.arrays, "expert_", ending, e)) for e in range(count)], axis=-2)
         if expert["kind"] == "polynomial":
             return outputs ** expert["power"]
-        return np.maximum(outputs, 0) if expert["kind"] == "relu" else outputs
+        units = {
+            "relu": lambda z: np.maximum(z, 0),
+            "gelu": np.vectorize(lambda z: z * math.erfc(-z / math.sqrt(2)) / 2),
+            "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
+        }
+        return units.get(expert["kind"], lambda z: z)(outputs)
 
     def mixture(self, x, ending, context, evaluation):
         if "slots" in str(self.model.get("gating", {})):
@@ -445,7 +451,8 @@ MODELS = {
     "cosine": mixture({"kind": "cosine", "projection_dim": 3}, {"kind": "polynomial", "power": 3}),
     "perturbed_cosine": mixture({"kind": "perturbed_cosine", "tau1": 0.1, "tau2": 0.2}, "relu"),
     "squared_distance": mixture({"kind": "squared_distance", "std": 1.5, "bias": True}),
-    "two_level": mixture({"kind": "two_level", "groups": 2, "bias": True}),
+    "two_level": mixture({"kind": "two_level", "groups": 2, "bias": True}, "gelu"),
+    "sigmoid_experts": mixture("linear", "sigmoid"),
     "nearest_centroid": mixture("nearest_centroid"),
     "formula": mixture(
         {

@@ -121,3 +121,43 @@ def test_colours_of_cells_are_those_of_the_layout(tiny_run):
 def test_notebooks_show_figure_and_verdicts(tiny_run):
     page = tiny_run._repr_html_()
     assert "<svg" in page and "learned_beats_frozen" in page and "<script" not in page
+
+
+def test_styles_set_the_page(tiny_run):
+    for style, width in (("icml", 3.25), ("neurips", 5.5), ("jmlr", 6.0), ({"width": 4, "height": 2.5, "title": False}, 4)):
+        figure = tiny_run.figure("loss", style=style)
+        assert figure.get_size_inches()[0] == pytest.approx(width, abs=0.01)
+    assert figure.get_size_inches()[1] == pytest.approx(2.5, abs=0.01)
+    for own, has_title in ((None, True), ({"title": False}, False)):
+        frames = tiny_run.figure_data("loss", style=own)["layout"]["panels"]
+        assert any(text["role"] == "title" for frame in frames for text in frame["texts"]) is has_title
+    with pytest.raises(moelab.UserError, match="icml"):
+        tiny_run.figure("loss", style="icm")
+    with pytest.raises(moelab.UserError) as caught:
+        tiny_run.figure("loss", style={"widht": 3})
+    assert caught.value.path.startswith("style")
+
+
+def test_saved_fonts_are_true_type_whatever_the_user_sets(tiny_run):
+    import matplotlib
+
+    with matplotlib.rc_context({"pdf.fonttype": 3, "pdf.compression": 0}):
+        for style in (None, "icml"):
+            for id in tiny_run.about["figures"]:
+                page = io.BytesIO()
+                tiny_run.figure(id, style=style).savefig(page, format="pdf")
+                assert b"/Type3" not in page.getvalue() and b"/FontFile2" in page.getvalue(), id
+
+
+def test_figures_are_painted_into_axes_of_the_user(tiny_run):
+    from matplotlib.figure import Figure
+
+    own = Figure(figsize=(4, 3))
+    axes = own.subplots()
+    assert tiny_run.figure("loss", ax=axes) is own
+    data = tiny_run.figure_data("loss")
+    assert {line.get_label() for line in axes.lines} >= {line["name"] for line in data["panels"][0]["series"]}
+    assert axes.get_xlabel() == data["x_label"] and axes.get_yscale() == "log" and axes.get_legend()
+    with pytest.raises(moelab.UserError) as caught:
+        tiny_run.figure("loss", ax=own.subplots(1, 3))
+    assert caught.value.path == "ax"

@@ -74,7 +74,7 @@ inline std::vector<CompletedLine> completed_lines(const ShellBench& bench) {
       {start + "set model.router.kind=cosine --set model.router.proj", "ection_dim="},
       {"moelab list rou", "ters "},
       {"moelab check graph", "_of_tokens2025"},
-      {"moelab check acmoe2025.lemma1.c", "riterion "},
+      {"moelab check acmoe2025.lemma1.cr", "iterion "},
       {"moelab compare run --metric router_n", "orm_ratio "},
       {"moelab sample tiny.json --arm f", "rozen "},
       {"moelab sample tiny.json --at da", "ta.train_samples="},

@@ -42,6 +42,28 @@ TEST_CASE(
   CHECK(end.find("so far") == std::string::npos);
 }
 
+TEST_CASE("live: on a terminal a long answer goes through the pager, and a short one has colours") {
+  if (!has_terminals("live")) return;
+  const Bench bench(slow());
+  const auto shown = [&](const std::vector<std::string>& words,
+                         std::map<std::string, std::string> environment, const std::string& awaited) {
+    environment["TERM"] = "xterm";
+    std::vector<std::string> all = {program()};
+    all.insert(all.end(), words.begin(), words.end());
+    Terminal terminal(all, bench.folder.path(), environment);
+    CHECK(wait_until([&] { return terminal.shown().find(awaited) != std::string::npos; }));
+    return terminal.shown();
+  };
+  const std::string paged = shown({"list", "routers"}, {{"PAGER", "sed 's/^/page: /'"}}, "page: ");
+  CHECK(paged.find("cosine") != std::string::npos);
+  // A pager that does not exist loses nothing.
+  shown({"list", "routers"}, {{"PAGER", "no_such_pager"}}, "cosine");
+  // Other outputs are plain.
+  const fs::path log = bench.folder.path() / "log";
+  REQUIRE(call({"list", "routers"}, log) == 0);
+  CHECK(file_text(log).find("\x1b[") == std::string::npos);
+}
+
 TEST_CASE("live: a page follows a run until it is complete") {
   const Bench bench(slow());
   const fs::path log = bench.folder.path() / "log", page = fs::path(bench.run) / "report.html";

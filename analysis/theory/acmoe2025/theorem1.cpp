@@ -170,8 +170,8 @@ std::vector<Check> acmoe2025_theorem1_checks() {
        "any alpha that satisfies Eq. 7 gives weights on the simplex: share of the solutions that do",
        CheckVerdict::fails, [](Effort effort) { return check_root_choice(effort, every_root); }},
       {id + "root.corrected", source,
-       "the largest alpha that satisfies Eq. 7 gives weights on the simplex, and no other does: share of the "
-       "solutions of which this is true",
+       "the largest alpha that satisfies Eq. 7 gives weights on the simplex, and no other alpha does: share "
+       "of the solutions that agree",
        CheckVerdict::holds, [](Effort effort) { return check_root_choice(effort, largest_root); }},
       {id + "inverse.as_printed", source + " and text",
        "the optimal weights are proportional to 1/s at any lambda, here the mean of s (largest relative "
@@ -179,8 +179,8 @@ std::vector<Check> acmoe2025_theorem1_checks() {
        CheckVerdict::fails,
        [](Effort effort) { return check_inverse_weights(effort, [](const Vector& s) { return s.mean(); }); }},
       {id + "inverse.corrected", source + " and text",
-       "they are at lambda = d / sum(1/s) (largest relative difference)", CheckVerdict::holds,
-       [](Effort effort) { return check_inverse_weights(effort); }},
+       "the optimal weights are proportional to 1/s at lambda = d / sum(1/s) (largest relative difference)",
+       CheckVerdict::holds, [](Effort effort) { return check_inverse_weights(effort); }},
       {id + "large_lambda", source,
        "lambda -> infinity gives uniform weights: d w_q = 1 - (s_q - mean s)/lambda to first order (largest "
        "difference at lambda = 1e6 (max s - min s), times lambda/(max s - min s))",

@@ -270,8 +270,9 @@ std::vector<Check> dikkala2023_lemma2_checks() {
            "share of pairs of functions and distributions, point masses among them, where it does",
            CheckVerdict::fails, [](Effort effort) { return check_lemma2(effort, true); }},
           {std::string(kRatioId) + ".corrected", source,
-           "the same for any distribution on (0, T) that is not a point mass", CheckVerdict::holds,
-           [](Effort effort) { return check_lemma2(effort, false); }},
+           "f(a)/a > f(b)/b for a < b implies E[x^2] E[f] > E[x] E[x f] for any distribution on (0, T) that "
+           "is not a point mass: share of pairs of functions and distributions",
+           CheckVerdict::holds, [](Effort effort) { return check_lemma2(effort, false); }},
           {std::string(kRatioId) + ".point_mass", source,
            "E[x^2] E[f] = E[x] E[x f] for a point mass (largest relative difference)", CheckVerdict::holds,
            [](Effort effort) { return check_lemma2_point_mass(effort); }}};

@@ -359,8 +359,8 @@ CheckFinding check_local_step(const CheckEffort& effort, bool shift) {
 std::vector<Check> dikkala2023_router_bias_checks() {
   const std::string source = "Dikkala et al. 2023, Theorem 1 (3)", id = "dikkala2023.theorem1.";
   return {{id + "no_bias", source,
-           "routing by W x without the bias that Theorem 1 has, as in section 2, a local minimum has "
-           "|W2|/|W| = 0 (at one that is certified)",
+           "without the bias of Theorem 1, as in section 2, a router W x has |W2|/|W| = 0 at a local minimum "
+           "(at one that is certified)",
            CheckVerdict::fails, check_without_bias},
           {id + "two_point", source,
            "for any law of x2, a local minimum has W2 = 0 (x2 = +-1, y = 0, router g(s) = (s^2 - 1)^2 with a "

@@ -532,14 +532,17 @@ std::vector<Check> dikkala2023_local_minima_checks() {
            "at a local minimum the rows of W lie in V = span of the first axes: |W2|/|W| = 0 (largest over "
            "randomisations)",
            CheckVerdict::holds, [](Effort effort) { return check_local_minima(effort, false); }},
-          {id + ".rotated", source, "the same for V turned at random", CheckVerdict::holds,
-           [](Effort effort) { return check_local_minima(effort, true); }},
+          {id + ".rotated", source,
+           "at a local minimum the rows of W lie in V, which is turned at random: |W2|/|W| = 0 (largest over "
+           "randomisations)",
+           CheckVerdict::holds, [](Effort effort) { return check_local_minima(effort, true); }},
           {id + ".quasi_random", source,
-           "the same with a quasi-random rule for all of x: |mean W2|/|mean W| = 0 over its shifts",
+           "at a local minimum the rows of W lie in V, with a quasi-random rule for all of x: |mean "
+           "W2|/|mean W| = 0 over its shifts",
            CheckVerdict::holds, [](Effort effort) { return check_local_minima_quasi_random(effort); }},
           {kSaddleLeftId, source,
-           "descent from beside a stationary point with W2 != 0 ends with the rows of W in V: |W2| at the "
-           "end over |W2| at the start = 0 (largest over randomisations)",
+           "descent from near a stationary point with W2 != 0 ends with the rows of W in V: |W2| at the end "
+           "over |W2| at the start = 0 (largest over randomisations)",
            CheckVerdict::holds, [](Effort effort) { return check_saddle_is_left(effort); }}};
 }
 

@@ -64,6 +64,11 @@ constexpr int kPoints = 512, kTrainingSteps = 500, kTestPoints = 1000;
 /// The largest distance that counts as o(1): 5 % of ‖v_c‖.
 constexpr double kNear = 0.05;
 
+constexpr int kSampleClusters = 16, kSampleTrainings = 4;
+constexpr double kStepFactor = 8, kSampleRouterRate = 0.01;
+/// The largest 1 − cos that counts as no turn.
+constexpr double kTurned = 0.01;
+
 /// Labels of E rows with each cluster at least once.
 std::vector<int> draw_labels(Engine& engine, int clusters) {
   std::vector<int> labels(size(router_rows(kRowFactor, clusters)));
@@ -374,6 +379,87 @@ CheckFinding check_specialists(const CheckEffort& effort, double row_scale, doub
                       {"after training", mass_after}}};
 }
 
+CheckFinding check_sample_specialists(const CheckEffort& effort, bool directions, double row_scale) {
+  const int experts = router_rows(kRowFactor, kSampleClusters), wanted = kSampleTrainings * effort.seeds;
+  const double logarithm = std::log(static_cast<double>(kSampleClusters));
+  const int samples = static_cast<int>(std::ceil(kTrainingDim * kSampleClusters * logarithm));
+  const int steps = static_cast<int>(std::ceil(kStepFactor * std::log(static_cast<double>(samples))));
+  const DataOptions data =
+      GaussianMixtureOptions{.clusters = kSampleClusters,
+                             .dim = kTrainingDim,
+                             .mean_std = 2.0,
+                             .separation = 1.0,
+                             .target = gaussian_mixture::ConstantTarget{.dim = kTrainingOutputs}};
+  ModelOptions options;
+  options.experts = experts;
+  options.router = LinearRouterOptions{.init = "train_samples", .init_scale = row_scale, .bias = {}};
+  options.expert = ConstantExpertOptions{};
+  options.gating.train = SoftGatingOptions{.skip_below = 0.0};
+  TrainOptions descent;
+  descent.batch_size = samples;
+  descent.steps = 2 * steps;
+  descent.record_every = steps;
+  // An expert that serves a share a of a cluster contracts by 1 − 2 a lr / k in a step.
+  descent.lr = PerGroup(kSampleClusters / 2.0, kSampleRouterRate);
+  const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
+  double worst = 0, least_cosine = 1, growth = 0;
+  int trained = 0;
+  for (std::uint64_t index = 0; trained < wanted; ++index) {
+    const Seeds seeds{effort.root, index};
+    const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
+    const Dataset drawn = draw_set(*problem, seeds, Purpose::train_data, samples);
+    const std::vector<int> labels(drawn.cluster.begin(), drawn.cluster.begin() + experts);
+    if (!covers_all(labels, kSampleClusters)) continue;
+    Model<double> model(options, problem->layout(), Start{seeds, &drawn.x});
+    Workspace<double> workspace = model.network->make_workspace();
+    const TrainingSet<double> set{samples,
+                                  {drawn.x.data(), drawn.x.data() + drawn.x.size()},
+                                  {drawn.y.data(), drawn.y.data() + drawn.y.size()}};
+    SampleBatches<double> batches(set, problem->layout(), samples, seeds);
+    const auto array_of = [&](const std::string& name, int columns) {
+      for (const NamedArray<double>& array : arrays(model)) {
+        if (array.name == name) return Matrix(MatrixView(array.values.data(), experts, columns));
+      }
+      return Matrix();
+    };
+    Matrix outputs, rows;
+    const auto at_step = [&](std::int64_t step) {
+      if (step != steps) return;
+      outputs = array_of("expert_output", kTrainingOutputs);
+      rows = array_of("router_weight", kTrainingDim);
+    };
+    train<double>(model, {*loss}, batches, 2 * steps, descent, {at_step, [](double) { return false; }},
+                  workspace);
+    const Matrix last = array_of("router_weight", kTrainingDim);
+    std::vector<double> nearest(kSampleClusters, kInfinity);
+    for (int e = 0; e < experts; ++e) {
+      const double distance = (outputs.row(e) - drawn.y.row(e)).norm() / drawn.y.row(e).norm();
+      double& least = nearest[size(labels[size(e)])];
+      least = std::min(least, distance);
+      const double before = rows.row(e).norm(), after = last.row(e).norm();
+      least_cosine = std::min(least_cosine, rows.row(e).dot(last.row(e)) / (before * after));
+      growth += (after / before - 1) / (experts * wanted);
+    }
+    worst = std::max(worst, *std::max_element(nearest.begin(), nearest.end()));
+    ++trained;
+  }
+  CheckFinding finding;
+  finding.relation = directions ? Relation::at_least : Relation::at_most;
+  finding.predicted = directions ? 1 : 0;
+  finding.measured = directions ? least_cosine : worst;
+  finding.error_bound = directions ? kTurned : kNear;
+  finding.error_origin =
+      directions ? "what counts as one direction: a cosine of .99" : "what counts as o(1): 5 % of |v_c|";
+  finding.details = {{"runs", trained},
+                     {"samples", samples},
+                     {"steps", steps},
+                     {"rows of the router", experts},
+                     {"least cosine", least_cosine},
+                     {"mean growth of norms", growth},
+                     {"largest distance", worst}};
+  return finding;
+}
+
 std::vector<Check> dikkala2023_sample_router_checks() {
   const std::string source = "Dikkala et al. 2023, Theorem 2", mass = kMassId;
   return {
@@ -391,6 +477,14 @@ std::vector<Check> dikkala2023_sample_router_checks() {
        "from rows at samples, training ends with a specialist u_j -> v_c for each cluster: the least "
        "|u_j - v_c| / |v_c| (largest over clusters and runs)",
        CheckVerdict::holds, [](Effort effort) { return check_specialists(effort); }},
+      {kSpecialistsId + std::string("_in_printed_setting"), source,
+       "the same for k = 16 and d = 32, with n = d k log k samples and 8 log n steps of descent on all "
+       "samples",
+       CheckVerdict::holds, [](Effort effort) { return check_sample_specialists(effort, false); }},
+      {"dikkala2023.theorem2.directions", source,
+       "there, as many steps again keep the directions of the router's rows (least cosine of a row with "
+       "itself)",
+       CheckVerdict::holds, [](Effort effort) { return check_sample_specialists(effort, true); }},
       {"dikkala2023.theorem2.frozen_specialists", source,
        "the same with rows that stay at their samples: it is where they start that the specialists come "
        "from, no learning of the router",

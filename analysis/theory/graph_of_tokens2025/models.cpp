@@ -393,6 +393,41 @@ CheckFinding check_posterior(const CheckEffort& effort, const PosteriorRule& rul
   return finding;
 }
 
+CheckFinding check_single_head(const CheckEffort& effort, double claimed) {
+  const int draws = kModelDraws / 2 * effort.seeds;
+  double sum = 0;
+  CheckFinding finding = zero_on_average(
+      effort, "graph_of_tokens2025.eq14", draws, [&](Engine& engine, const TokenMixture& mixture) {
+        const AttentionHeads heads = draw_heads(engine, kModelHeads, kModelDim, kModelQueryDim);
+        const Matrix x = draw_normals(engine, kModelTokens, kModelDim);
+        const AttentionModel model(mixture, heads, x);
+        const int single = decided_head(heads, x);
+        MeanOfZero mean(1);
+        Matrix u(kModelTokens, kModelDim);
+        for (int i = 0; i < draws; ++i) {
+          const std::vector<TokenDraw> sequence = model.draw_attention_aware(engine);
+          for (int t = 0; t < kModelTokens; ++t) u.row(t) = sequence[size(t)].input.transpose();
+          const double share = head_posterior(heads, x, u, kModelSigma).heads(0, single);
+          sum += share / (draws * kModelProblems);
+          mean.add(Vector::Constant(1, share - claimed));
+        }
+        return mean;
+      });
+  finding.details.emplace_back("mean posterior of the head", sum);
+  return finding;
+}
+
+std::vector<Check> graph_of_tokens2025_head_checks() {
+  const std::string source = "Nguyen et al. 2025, Eq. 14", id = "graph_of_tokens2025.eq14.";
+  const std::string text = "the head h* of lowest mean row entropy has the posterior H^p[i, h*] = ";
+  return {{id + "as_printed", source, text + "1 (mean over draws of the model, in standard errors)",
+           CheckVerdict::fails, [](Effort effort) { return check_single_head(effort, 1); }},
+          {id + "corrected", source,
+           text + "1/H on average, like every head: h* depends on X alone, and the prior of heads does not "
+                  "(the same)",
+           CheckVerdict::holds, [](Effort effort) { return check_single_head(effort, 1.0 / kModelHeads); }}};
+}
+
 std::vector<Check> graph_of_tokens2025_model_checks() {
   const std::string source = "Nguyen et al. 2025, ", id = "graph_of_tokens2025.";
   const std::string in_errors = " (largest deviation of a mean, in standard errors)";
@@ -406,8 +441,10 @@ std::vector<Check> graph_of_tokens2025_model_checks() {
            "E[u_i | X] = MHA(X)_i = (1/H) sum_h (A_h X W_h)_i for u_i ~ N(W_h x_z, sigma^2 I)" + in_errors,
            CheckVerdict::fails, [](Effort effort) { return check_attention_mean(effort, false); }},
           {id + "mam.mean.corrected", source + "Definition 3, appendix C",
-           "the same for u_i ~ N(W_h^T x_z, sigma^2 I), tokens being rows" + in_errors, CheckVerdict::holds,
-           [](Effort effort) { return check_attention_mean(effort, true); }},
+           "E[u_i | X] = MHA(X)_i = (1/H) sum_h (A_h X W_h)_i for u_i ~ N(W_h^T x_z, sigma^2 I), with tokens "
+           "as rows" +
+               in_errors,
+           CheckVerdict::holds, [](Effort effort) { return check_attention_mean(effort, true); }},
           {id + "lemma1.posterior", source + "Lemma 1, Definition 4",
            "h, z and e of the attention-aware model given U have the probabilities H^p, A^p and sum_hj H^p "
            "A^p r(u_j): indicators less probabilities, times 1 and u_i, are zero on average" +
@@ -463,10 +500,13 @@ std::vector<Check> graph_of_tokens2025_likelihood_checks() {
            "the posterior as a quotient of products with densities, sigma = 1e-3 and centres 1e3 away: share "
            "of rows that are probabilities",
            CheckVerdict::fails, [](Effort effort) { return check_proper(effort, product_posterior); }},
-          {id + "corrected", source, "the same from logarithms, each relative to the nearest centre",
+          {id + "corrected", source,
+           "the posterior from logarithms, each relative to the nearest centre, sigma = 1e-3 and centres 1e3 "
+           "away: share of rows that are probabilities",
            CheckVerdict::holds, [](Effort effort) { return check_proper(effort, log_space_posterior); }},
           {id + "precise", source,
-           "the same for centres 1e-9 apart, so that all keep some mass: difference to long double (largest)",
+           "the posterior from logarithms for centres 1e-9 apart, so that all keep some mass: difference to "
+           "long double (largest)",
            CheckVerdict::holds, [](Effort effort) { return check_precise(effort); }}};
 }
 

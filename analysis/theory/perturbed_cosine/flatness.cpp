@@ -133,11 +133,7 @@ Vector regression_values(const MixingMeasure& measure, const Matrix& x) {
   const Matrix scores = softmax_scores(measure, x);
   Matrix experts = x * measure.slope.transpose();
   experts.rowwise() += measure.intercept.transpose();
-  if (form.expert == MixtureForm::Expert::relu) {
-    experts = experts.cwiseMax(0.0);
-  } else if (form.power != 1) {
-    experts = experts.array().pow(form.power).matrix();
-  }
+  experts = through_expert<Matrix>(form, experts);
   const Vector highest = scores.rowwise().maxCoeff();
   const Matrix weights = (scores.colwise() - highest).array().exp().matrix();
   return weights.cwiseProduct(experts).rowwise().sum().cwiseQuotient(weights.rowwise().sum());
@@ -169,6 +165,88 @@ std::vector<Vector> draw_starts(const SplitCell& cell, int count, Engine& engine
     starts.push_back(std::move(start));
   }
   return starts;
+}
+
+namespace {
+
+/// The step of second differences. Their relative errors are about 1e-6, by rounding and by truncation.
+constexpr double kSecondStep = 1e-3;
+constexpr int kMatrixStarts = 4;
+
+/// Orthonormal offsets of θ that the family can see, as columns.
+Matrix tangent_basis(const SplitCell& cell, const Vector& theta) {
+  Matrix projection(theta.size(), theta.size());
+  for (Eigen::Index i = 0; i < theta.size(); ++i)
+    projection.col(i) = tangent(cell, theta, Vector::Unit(theta.size(), i));
+  const SymmetricEigen eigen = symmetric_eigen(projection);
+  Matrix basis(theta.size(), (eigen.values.array() > 0.5).count());
+  Eigen::Index next = 0;
+  for (Eigen::Index i = 0; i < theta.size(); ++i) {
+    if (eigen.values[i] > 0.5) basis.col(next++) = eigen.vectors.col(i);
+  }
+  return basis;
+}
+
+/// tᵀ H t at every row, from the measure whose first component is split into halves at θ + t and θ − t.
+Vector second_derivative(const SplitCell& cell, const Matrix& x, const Vector& truth, const Vector& offset) {
+  const Vector theta = component(cell.truth, 0);
+  const Eigen::Index second = cell.second_place();
+  MixingMeasure split = with_copy(cell.truth, second);
+  set_component(cell, theta, theta + kSecondStep * offset, 0, split);
+  set_component(cell, theta, theta - kSecondStep * offset, second, split);
+  const double half = std::exp(-cell.truth.log_scale) * std::log(2.0);
+  split.bias[0] -= half;
+  split.bias[second] -= half;
+  return 2 / (kSecondStep * kSecondStep) * (regression_values(split, x) - truth);
+}
+
+}  // namespace
+
+SecondOrder second_order(const SplitCell& cell, const Matrix& x) {
+  const Vector truth = regression_values(cell.truth, x);
+  const Matrix basis = tangent_basis(cell, component(cell.truth, 0));
+  const Eigen::Index count = basis.cols();
+  // The columns of entries (i, j), i ≤ j, of M : H.
+  Matrix second(x.rows(), count * (count + 1) / 2);
+  Eigen::Index column = 0;
+  for (Eigen::Index i = 0; i < count; ++i) {
+    for (Eigen::Index j = i; j < count; ++j) {
+      const auto along = [&](double sign) {
+        return second_derivative(cell, x, truth, basis.col(i) + sign * basis.col(j));
+      };
+      second.col(column++) = i == j ? Vector(along(1) / 4) : Vector((along(1) - along(-1)) / 2);
+    }
+  }
+  MixingMeasure moved = cell.truth;
+  const std::vector<double*> parameters = measure_parameters(moved);
+  Matrix first(x.rows(), static_cast<Eigen::Index>(parameters.size()));
+  for (Eigen::Index i = 0; i < first.cols(); ++i) {
+    first.col(i) = central_difference(*parameters[size(i)], kDifferenceStep,
+                                      [&] { return regression_values(on_sphere(moved), x); });
+  }
+  for (Eigen::Index i = 0; i < second.cols(); ++i)
+    second.col(i) -= first * least_norm_solution(first, second.col(i));
+  second /= truth.norm();
+  const Vector spectrum = symmetric_eigenvalues(second.transpose() * second);
+  SecondOrder found{static_cast<int>(count), 0, kInfinity};
+  found.unseen = static_cast<int>((spectrum.array() < kUnseenChange * kUnseenChange).count());
+  // M = L Lᵀ over its trace.
+  const auto residuals = [&](const Vector& z) -> Vector {
+    const Matrix lower = Eigen::Map<const Matrix>(z.data(), count, count);
+    const Matrix all = lower * lower.transpose() / lower.squaredNorm();
+    Vector entries_of(second.cols());
+    Eigen::Index next = 0;
+    for (Eigen::Index i = 0; i < count; ++i) {
+      for (Eigen::Index j = i; j < count; ++j) entries_of[next++] = all(i, j);
+    }
+    return second * entries_of;
+  };
+  Engine engine = Seeds{1, 0}.stream(Purpose::evaluation, 0);
+  for (int i = 0; i < kMatrixStarts; ++i) {
+    const Vector start = draw_normals(engine, count * count, 1);
+    found.least = std::min(found.least, descend(residuals, start).distance);
+  }
+  return found;
 }
 
 FlattestSplit flattest_split(const SplitCell& cell, const Matrix& x, double spread,

@@ -90,12 +90,27 @@ constexpr double kValueRounding = 1e-13;
 /// The error of second differences with step 1e-4 of functions of order ten.
 constexpr double kDifferenceError = 1e-5;
 constexpr double kFirstScale = 0.5;
+/// Kinks need many rows near them.
+constexpr int kKinkRows = 65536, kKinkDirections = 8;
+constexpr double kKinkSpreads[] = {0.01, 0.02};
+/// A slope below this one is not 2. At these spreads it lies between 3/2, of the kink, and 2, of the rest.
+constexpr double kBelowTwo = 1.9;
+/// Rates of components that share a cell: of all of their parameters, and of rectifiers.
+constexpr double kQuarter = -0.25, kThird = -1.0 / 3, kHalf = -0.5;
 /// The error of a slope of distances over 256 rows, a few of which are near a rectifier's kink.
 constexpr double kSlopeError = 0.05;
 
-Matrix draw_inputs(const CheckEffort& effort, const char* id) {
+Matrix draw_inputs(const CheckEffort& effort, const char* id, int rows = kInputRows) {
   Engine engine = check_stream(effort, id, 0);
-  return QuasiRandom(2, engine).normals(kInputRows);
+  return QuasiRandom(2, engine).normals(rows);
+}
+
+/// The predicted rates of each group of parameters, as powers of n.
+void add_rates(double experts, double gates, CheckFinding& finding) {
+  finding.details.emplace_back("power of n: f", kHalf);
+  finding.details.emplace_back("power of n: components alone in their cell", kHalf);
+  finding.details.emplace_back("power of n: experts that share a cell", experts);
+  finding.details.emplace_back("power of n: gates that share a cell", gates);
 }
 
 double largest_change(const MixingMeasure& measure, const MixingMeasure& truth, const Matrix& x) {
@@ -108,30 +123,12 @@ CheckFinding nothing_changes(double change) {
 
 /// The degree q of h(x, c η) = c^q h(x, η), c > 0.
 int degree(const MixtureForm& form) {
-  return form.expert == MixtureForm::Expert::relu ? 1 : form.power;
+  return form.expert == MixtureForm::Expert::power ? form.power : 1;
 }
 
 /// F of the first component at one row: its unnormalised weight times its expert.
 double numerator(const MixingMeasure& measure, const Matrix& x, Eigen::Index row) {
   return std::exp(gate_scores(measure, x.row(row))[0]) * expert_values(measure, x.row(row))[0];
-}
-
-/// All parameters in order.
-std::vector<double*> parameters_of(MixingMeasure& measure) {
-  std::vector<double*> all;
-  const auto add = [&](auto& values) {
-    for (Eigen::Index i = 0; i < values.size(); ++i) all.push_back(values.data() + i);
-  };
-  add(measure.gate);
-  add(measure.bias);
-  add(measure.slope);
-  add(measure.intercept);
-  add(measure.group_gate);
-  add(measure.group_bias);
-  add(measure.shared_slope);
-  add(measure.shared_intercept);
-  if (measure.form.temperature) all.push_back(&measure.log_scale);
-  return all;
 }
 
 /// Whether the family has measures with one component more and the same regression function.
@@ -172,7 +169,7 @@ void add_pair(const NamedForm& gate, const NamedForm& expert, const char* source
                     CheckVerdict::holds, [form](Effort effort) { return check_gram(effort, form); }});
   checks.push_back({name + ".scaled_experts", source,
                     "two components with one gate and experts c eta of different c give the f* of one: no "
-                    "least-squares fit tells c, at any n; published rate: " +
+                    "least-squares fit determines c, at any n; published rate: " +
                         published_rate(gate, expert),
                     is_split ? CheckVerdict::holds : CheckVerdict::fails,
                     [form](Effort effort) { return check_scaled_experts(effort, form, kFirstScale); }});
@@ -181,6 +178,42 @@ void add_pair(const NamedForm& gate, const NamedForm& expert, const char* source
                     "where the length of (a, b) is known, two components e apart in one cell have at least "
                     "|f_G - f*| ~ e^2: rate n^(-1/4)",
                     CheckVerdict::holds, [form](Effort effort) { return check_flatness(effort, form); }});
+}
+
+/// The checks of a gate with unit experts, and of GELUs and sigmoids with any lengths.
+void add_unit_pair(const NamedForm& gate, const NamedForm& expert, const char* source,
+                   std::vector<Check>& checks) {
+  const std::string name = "identifiability." + gate.name + "." + expert.name + ".unit";
+  const MixtureForm form = expert.form;
+  checks.push_back({name + ".gram", source,
+                    "where |(a, b)| = 1 and with as many components as the truth, f_G sees all directions on "
+                    "the sphere to first order: rate n^(-1/2) (directions that it does not see)",
+                    CheckVerdict::holds, [form](Effort effort) { return check_gram(effort, form); }});
+  if (!can_split(form)) return;
+  if (form.expert == MixtureForm::Expert::relu) {
+    checks.push_back({name + ".kinks", source,
+                      "where |(a, b)| = 1, " + unit_argument(form) +
+                          "; experts e apart in one cell have |f_G - f*| of lower order than e^2, namely "
+                          "e^(3/2) as e falls: "
+                          "rate n^(-1/3)",
+                      CheckVerdict::holds, [form](Effort effort) { return check_kinks(effort, form); }});
+    return;
+  }
+  const auto run = [](const MixtureForm& own) {
+    return [own](Effort effort) { return check_second_order(effort, own); };
+  };
+  checks.push_back({name + ".second_order", source,
+                    "where |(a, b)| = 1, " + unit_argument(form) +
+                        "; any number of components of one cell change f to second order: rate n^(-1/4) "
+                        "(ways in which they do not)",
+                    CheckVerdict::holds, run(form)});
+  if (form.expert == MixtureForm::Expert::power) return;
+  MixtureForm free = form;
+  free.unit = false;
+  checks.push_back({"identifiability." + gate.name + "." + expert.name + ".free.second_order", source,
+                    "with (a, b) of any length, any number of components of one cell change f to second "
+                    "order: rate n^(-1/4) (ways in which they do not)",
+                    CheckVerdict::holds, run(free)});
 }
 
 }  // namespace
@@ -205,6 +238,61 @@ std::vector<NamedForm> with_experts(const NamedForm& gate) {
   pairs[1].form.power = 2;
   pairs[2].form.expert = MixtureForm::Expert::relu;
   return pairs;
+}
+
+std::vector<NamedForm> with_unit_experts(const NamedForm& gate) {
+  using Expert = MixtureForm::Expert;
+  std::vector<NamedForm> pairs;
+  const auto add = [&](const char* name, Expert expert, int power) {
+    MixtureForm form = gate.form;
+    form.expert = expert;
+    form.power = power;
+    form.unit = true;
+    pairs.push_back({name, form});
+  };
+  add("linear", Expert::power, 1);
+  add("polynomial", Expert::power, 2);
+  add("cubic", Expert::power, 3);
+  add("relu", Expert::relu, 1);
+  add("gelu", Expert::gelu, 1);
+  add("sigmoid", Expert::sigmoid, 1);
+  return pairs;
+}
+
+std::string unit_argument(const MixtureForm& form) {
+  if (form.expert == MixtureForm::Expert::relu)
+    return "rectifiers with different unit (a, b) have their kinks on different hyperplanes, so that they "
+           "are "
+           "linearly independent";
+  if (form.expert != MixtureForm::Expert::power)
+    return "h, h' and h'' times powers of x are linearly independent, and so are experts with different (a, "
+           "b)";
+  if (form.power == 1)
+    return "sum_i p_i (a, b)_i = (a, b)* holds for equal (a, b) alone, since a sphere is strictly convex";
+  return "sum_i p_i <(a, b)_i, z>^p = <(a, b)*, z>^p at z = (a, b)* needs <(a, b)_i, (a, b)*>^p = 1 for all "
+         "i, so that experts are equal up to the sign of an even power";
+}
+
+MixingMeasure on_sphere(MixingMeasure measure) {
+  put_on_sphere(measure);
+  return measure;
+}
+
+std::vector<double*> measure_parameters(MixingMeasure& measure) {
+  std::vector<double*> all;
+  const auto add = [&](auto& values) {
+    for (Eigen::Index i = 0; i < values.size(); ++i) all.push_back(values.data() + i);
+  };
+  add(measure.gate);
+  add(measure.bias);
+  add(measure.slope);
+  add(measure.intercept);
+  add(measure.group_gate);
+  add(measure.group_bias);
+  add(measure.shared_slope);
+  add(measure.shared_intercept);
+  if (measure.form.temperature) all.push_back(&measure.log_scale);
+  return all;
 }
 
 std::string published_rate(const NamedForm& gate, const NamedForm& expert) {
@@ -235,7 +323,7 @@ MixingMeasure example_measure(const MixtureForm& form) {
     measure.shared_slope = (Matrix(1, 2) << 0.3, 0.8).finished();
     measure.shared_intercept = Vector::Constant(1, 0.4);
   }
-  return measure;
+  return on_sphere(std::move(measure));
 }
 
 std::vector<Invariance> invariances(const MixingMeasure& measure) {
@@ -256,7 +344,8 @@ std::vector<Invariance> invariances(const MixingMeasure& measure) {
     all.push_back({"beta1, beta0 and t in proportion", 1, moved});
   }
   const bool is_linear = form.expert == MixtureForm::Expert::power && form.power == 1;
-  if (form.shared > 0 && is_linear && form.gate != MixtureForm::Gate::sigmoid) {
+  // Unit experts cannot all move by the same vector.
+  if (form.shared > 0 && is_linear && form.gate != MixtureForm::Gate::sigmoid && !form.unit) {
     MixingMeasure moved = measure;
     moved.slope.array() += 0.6;
     moved.intercept.array() -= 0.2;
@@ -312,11 +401,11 @@ CheckFinding check_gram(const CheckEffort& effort, const MixtureForm& form) {
   constexpr double kUnseen = 1e-13;
   MixingMeasure moved = example_measure(form);
   const Matrix x = draw_inputs(effort, "identifiability.gram");
-  const std::vector<double*> parameters = parameters_of(moved);
+  const std::vector<double*> parameters = measure_parameters(moved);
   Matrix jacobian(x.rows(), static_cast<Eigen::Index>(parameters.size()));
   for (Eigen::Index i = 0; i < jacobian.cols(); ++i) {
-    jacobian.col(i) =
-        central_difference(*parameters[size(i)], 1e-5, [&] { return regression_values(moved, x); });
+    jacobian.col(i) = central_difference(*parameters[size(i)], 1e-5,
+                                         [&] { return regression_values(on_sphere(moved), x); });
   }
   const Vector spectrum =
       symmetric_eigenvalues(jacobian.transpose() * jacobian / static_cast<double>(x.rows()));
@@ -324,6 +413,7 @@ CheckFinding check_gram(const CheckEffort& effort, const MixtureForm& form) {
   const auto unseen = (spectrum.array() <= kUnseen * largest).count();
   CheckFinding finding;
   for (const Invariance& invariance : invariances(moved)) finding.predicted += invariance.dimension;
+  if (form.unit) finding.predicted += moved.components() + form.shared;
   finding.measured = static_cast<double>(unseen);
   finding.error_bound = 0.5;
   finding.error_origin = "a count";
@@ -355,6 +445,47 @@ CheckFinding check_mixed_derivative(const CheckEffort& effort, const MixtureForm
     }
   }
   return expected_zero(difference / largest, kDifferenceError, "central differences");
+}
+
+CheckFinding check_second_order(const CheckEffort& effort, const MixtureForm& form) {
+  const SplitCell cell{example_measure(form), form.unit ? ExpertFamily::fixed_length : ExpertFamily::whole};
+  const SecondOrder found = second_order(cell, draw_inputs(effort, "identifiability.second_order"));
+  CheckFinding finding;
+  finding.measured = found.least < kUnseenChange ? 1 : 0;
+  finding.error_bound = 0.5;
+  finding.error_origin = "a count";
+  finding.details = {{"least |f_G - f*| / |f*| for two components, over their squared distance", found.least},
+                     {"directions of a component", static_cast<double>(found.directions)},
+                     {"null directions of the Gram matrix", static_cast<double>(found.unseen)}};
+  const double rate = finding.measured > 0 ? 0 : kQuarter;
+  add_rates(rate, rate, finding);
+  return finding;
+}
+
+CheckFinding check_kinks(const CheckEffort& effort, const MixtureForm& form) {
+  const SplitCell cell{example_measure(form), ExpertFamily::fixed_length};
+  const Matrix x = draw_inputs(effort, "identifiability.kinks", kKinkRows);
+  const Vector truth = regression_values(cell.truth, x);
+  Engine engine = check_stream(effort, "identifiability.kinks.directions", 0);
+  std::vector<double> distances(std::size(kKinkSpreads), 0.0);
+  for (Vector direction : draw_starts(cell, kKinkDirections * effort.seeds, engine)) {
+    // Equal weights, the gates of the truth.
+    direction.head(cell.truth.gate.cols()).setZero();
+    direction.tail(2).setZero();
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      const Vector change = regression_values(cell.at(direction, kKinkSpreads[i]), x) - truth;
+      distances[i] += std::log2(change.norm() / truth.norm()) / (kKinkDirections * effort.seeds);
+    }
+  }
+  CheckFinding finding;
+  finding.relation = Relation::at_most;
+  finding.predicted = kBelowTwo;
+  finding.measured = distances[1] - distances[0];
+  finding.error_origin = "none, the bound has a margin";
+  finding.details = {{"|f_G - f*| / |f*| at spread .01", std::exp2(distances[0])},
+                     {"|f_G - f*| / |f*| at spread .02", std::exp2(distances[1])}};
+  add_rates(kThird, kQuarter, finding);
+  return finding;
 }
 
 CheckFinding check_flatness(const CheckEffort& effort, const MixtureForm& form, ExpertFamily family) {
@@ -394,6 +525,8 @@ std::vector<Check> identifiability_checks() {
     if (in_table) add_causes(gate, checks);
     for (const NamedForm& expert : with_experts(gate))
       add_pair(gate, expert, in_table ? kTable : kOthers, checks);
+    for (const NamedForm& expert : with_unit_experts(gate))
+      add_unit_pair(gate, expert, in_table ? kTable : kOthers, checks);
   }
   return checks;
 }

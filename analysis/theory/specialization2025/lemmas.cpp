@@ -231,7 +231,9 @@ std::vector<Check> specialization2025_lemma_checks() {
            "steps +d, -d along a cycle, 0 < d <= 1/K, here 1/K, keep K nonzeros a row, row sums 1 and column "
            "sums N/E and raise the variance of nonzeros in the cycle's rows to 2 d^2/K (largest deviation)",
            CheckVerdict::fails, [](Effort) { return check_cycle(1); }},
-          {id + "cycle.corrected", lemma1, "the same with d < 1/K, here half of it (largest deviation)",
+          {id + "cycle.corrected", lemma1,
+           "steps +d, -d along a cycle, d = 1/(2K), keep K nonzeros a row, row sums 1 and column sums N/E "
+           "and raise the variance of nonzeros in the cycle's rows to 2 d^2/K (largest deviation)",
            CheckVerdict::holds, [](Effort) { return check_cycle(0.5); }},
           {id + "existence.as_printed", lemma1,
            "for K >= 2 there is a support with K ones a row and even column sums that has a cycle (cases of "
@@ -245,8 +247,8 @@ std::vector<Check> specialization2025_lemma_checks() {
            "for sets of equal size A u B has a partition into sets of equal size (share of random pairs)",
            CheckVerdict::fails, [](Effort effort) { return check_lemma2_partition(effort, false); }},
           {std::string(kLemma2Id) + ".corrected", lemma2,
-           "the same of sets without common points, A and B themselves: no content beyond the hypothesis "
-           "(share of random pairs)",
+           "sets A and B of equal size without common points are a partition of A u B into sets of equal "
+           "size, which adds nothing to the hypothesis (share of random pairs)",
            CheckVerdict::holds, [](Effort effort) { return check_lemma2_partition(effort, true); }}};
 }
 

@@ -85,6 +85,30 @@ constexpr int kSlopeRepetitions = 8;
 constexpr double kSlopeDifferenceTolerance = 1e-7;
 constexpr double kShrinkage = 0.1;
 
+constexpr int kLayerRows = 12, kLayerDim = 5, kLayerExperts = 4, kLayerActive = 2;
+constexpr double kBalanceWeight = 0.1;  // α
+
+LinearLayer draw_linear_layer(Engine& engine) {
+  LinearLayer layer{.x = draw_normals(engine, kLayerRows, kLayerDim),
+                    .targets = draw_normals(engine, kLayerRows, 1),
+                    .experts = draw_normals(engine, kLayerExperts, kLayerDim),
+                    .router = draw_normals(engine, kLayerExperts, kLayerDim),
+                    .active = Matrix::Ones(kLayerRows, kLayerExperts),
+                    .loads = Vector::Zero(kLayerExperts)};
+  Matrix left = layer.scores();
+  layer.active.setZero();
+  for (int k = 0; k < kLayerActive; ++k) {
+    for (Eigen::Index i = 0; i < kLayerRows; ++i) {
+      Eigen::Index best = 0;
+      left.row(i).maxCoeff(&best);
+      left(i, best) = -1;
+      layer.active(i, best) = 1;
+    }
+  }
+  layer.loads = layer.active.colwise().mean().transpose();
+  return layer;
+}
+
 /// Σ_{k≠j} of visit(j, k) in row j of a matrix of the shape of `outputs`.
 template <class Visit>
 Matrix sum_over_others(const Matrix& outputs, const Visit& visit) {
@@ -196,15 +220,108 @@ CheckFinding check_cross_gradient(const CheckEffort& effort, const std::string& 
 std::vector<Check> specialization2025_cross_gradient_checks() {
   using Role = ParameterGroup::Role;
   const std::string source = "Guo et al. 2025, section 3.2";
-  const std::string norm = " in one layer (its norm over that of the term's gradient in the others)";
-  const auto check = [&](const std::string& term, Role role, const std::string& statement) {
-    return Check{kCrossGradientPrefix + term, source, statement + norm, CheckVerdict::holds,
-                 [=](Effort effort) { return check_cross_gradient(effort, term, role); }};
+  struct Statement {
+    std::string term;
+    Role role;
+    std::string text;
   };
-  return {check("aux", Role::expert, "the balance loss has no gradient in the experts"),
-          check("variance", Role::expert, "the variance loss has no gradient in the experts"),
-          check("orthogonality", Role::router,
-                "the orthogonality loss has no gradient in the router, whose selection is held fixed,")};
+  std::vector<Check> list;
+  for (const int layers : {1, 2}) {
+    const std::string ending = layers == 1 ? "" : "_in_two_layers";
+    const std::string norm =
+        std::string(layers == 1 ? " in one layer" : " in two layers, as in the paper's models") +
+        " (its norm over that of the term's gradient in the others)";
+    for (const Statement& statement :
+         {Statement{"aux", Role::expert, "the balance loss has no gradient in the experts"},
+          Statement{"variance", Role::expert, "the variance loss has no gradient in the experts"},
+          Statement{
+              "orthogonality", Role::router,
+              "the orthogonality loss has no gradient in the router, whose selection is held fixed,"}}) {
+      list.push_back({kCrossGradientPrefix + statement.term + ending, source, statement.text + norm,
+                      layers == 1 ? CheckVerdict::holds : CheckVerdict::fails, [=](Effort effort) {
+                        return check_cross_gradient(effort, statement.term, statement.role, layers);
+                      }});
+    }
+  }
+  return list;
+}
+
+Matrix LinearLayer::scores() const {
+  const Matrix odds = (x * router.transpose()).array().exp();
+  return (odds.array().colwise() / odds.rowwise().sum().array()) * active.array();
+}
+
+Vector LinearLayer::outputs() const {
+  return scores().cwiseProduct(x * experts.transpose()).rowwise().sum();
+}
+
+double LinearLayer::loss() const {
+  return (outputs() - targets).squaredNorm() / 2 + kBalanceWeight * scores().colwise().sum().dot(loads);
+}
+
+Vector ones_as_printed(const LinearLayer& layer) {
+  return Vector::Ones(layer.x.rows());
+}
+
+Vector task_gradient(const LinearLayer& layer) {
+  return layer.outputs() - layer.targets;
+}
+
+CheckFinding check_task_gradient(const CheckEffort& effort, bool in_router, const OutputGradient& rule) {
+  double largest = 0;
+  for (int repetition = 0; repetition < kSlopeRepetitions * effort.seeds; ++repetition) {
+    Engine engine = check_stream(effort, kSlopePrefix + "task_gradient", repetition);
+    LinearLayer layer = draw_linear_layer(engine);
+    const Vector g = rule(layer);
+    Matrix found;
+    if (in_router) {
+      // Σ_i (g_i x_i·θ_j + α f_j) ∂s_ij/∂ρ_k, with ∂s_ij/∂ρ_k = s_ij (δ_jk − r_ik) x_i, r the whole softmax.
+      const Matrix s = layer.scores();
+      LinearLayer whole = layer;
+      whole.active.setOnes();
+      Matrix weights = layer.x * layer.experts.transpose();
+      weights.array().colwise() *= g.array();
+      weights.rowwise() += kBalanceWeight * layer.loads.transpose();
+      weights = weights.cwiseProduct(s).eval();
+      const Vector totals = weights.rowwise().sum();
+      Matrix of_scores = whole.scores();
+      of_scores.array().colwise() *= -totals.array();
+      of_scores += weights;
+      found = of_scores.transpose() * layer.x;
+    } else {
+      Matrix weights = layer.scores();
+      weights.array().colwise() *= g.array();
+      found = weights.transpose() * layer.x;
+    }
+    Matrix& at = in_router ? layer.router : layer.experts;
+    Matrix differences(at.rows(), at.cols());
+    for (Eigen::Index i = 0; i < at.size(); ++i)
+      differences.data()[i] = central_difference(at.data()[i], 1e-5, [&] { return layer.loss(); });
+    largest = larger(largest, (found - differences).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() /
+                                  differences.cwiseAbs().maxCoeff());
+  }
+  return expected_zero(largest, kSlopeDifferenceTolerance,
+                       "central differences of step 1e-5: curvature about 1e-10, rounding 1e-11");
+}
+
+std::vector<Check> specialization2025_task_gradient_checks() {
+  const std::string compared = " (largest relative difference from central differences)";
+  std::vector<Check> list;
+  for (const bool in_router : {false, true}) {
+    const std::string id = kSlopePrefix + (in_router ? "router_gradient." : "expert_gradient.");
+    const std::string source =
+        in_router ? "Guo et al. 2025, Eqs. 4 and 23" : "Guo et al. 2025, Eqs. 3 and 20";
+    const auto statement = [&](const std::string& g) {
+      return in_router
+                 ? "dL/dR = sum_ij " + g + "(x_i.theta_j) ds_ij/dR + alpha sum_ij f_j ds_ij/dR" + compared
+                 : "dL/dtheta_j = sum_i " + g + "s_ij x_i" + compared;
+    };
+    list.push_back({id + "as_printed", source, statement(""), CheckVerdict::fails,
+                    [=](Effort effort) { return check_task_gradient(effort, in_router, ones_as_printed); }});
+    list.push_back({id + "corrected", source, statement("g_i "), CheckVerdict::holds,
+                    [=](Effort effort) { return check_task_gradient(effort, in_router, task_gradient); }});
+  }
+  return list;
 }
 
 CheckFinding check_uniform_factor(const CheckEffort& effort, const std::string& term) {

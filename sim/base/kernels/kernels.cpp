@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "sim/base/kernels/kernels.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 // Re-included once per level.
+#include "sim/base/kernels/mixture-inl.h"
 #include "sim/base/kernels/optimizer-inl.h"
 #include "sim/base/kernels/product-inl.h"
 #include "sim/base/kernels/rows-inl.h"
@@ -42,6 +43,7 @@
         (scales, x, rows, count, y))                                                                            \
   entry(void, copy_rows, T, (const T* from, const int* order, int rows, int known, int columns, T* to),         \
         (from, order, rows, known, columns, to))                                                                \
+  entry(T, ridge_mixture, T, (const RidgeMixture<T>& mixture), (mixture))                                       \
   entry(void, sgd_step, T,                                                                                      \
         (const SgdStep<T>& step, const T* gradient, T* velocity, T* parameters, std::size_t count),             \
         (step, gradient, velocity, parameters, count))                                                          \

@@ -163,6 +163,43 @@ struct RowNormGradient {
 void normalize_rows_backward(const RowNorm<float>& norm, const RowNormGradient<float>& gradient);
 void normalize_rows_backward(const RowNorm<double>& norm, const RowNormGradient<double>& gradient);
 
+// Mixtures of ridge experts, for fits of few parameters
+
+enum class RidgeExpert { power, relu, gelu, sigmoid };
+enum class RidgeGate { softmax, sigmoid, normalised_sigmoid };
+/// Most experts of a RidgeMixture, and the samples of a block, whose arrays fit in the cache.
+constexpr int kMostRidgeExperts = 16, kRidgeBlock = 256;
+
+/// f(x) = Σ_j r_j(z) h(a_j·(x, 1)) + Σ_s h(a_s·(x, 1)) with k routed and m shared experts and scores γ_j =
+/// g_j·(z, 1), and what a pass over n samples adds up. Samples are the columns of z and x, `stride` entries
+/// apart, so that lanes hold samples.
+template <class Real>
+struct RidgeMixture {
+  int samples = 0, dim = 0, components = 0, shared = 0;
+  RidgeExpert expert = RidgeExpert::power;
+  int power = 1;
+  RidgeGate gate = RidgeGate::softmax;
+  int selected = 0;                       ///< the softmax is over the largest scores; 0: over all
+  const Real *z = nullptr, *x = nullptr;  ///< (d + 1, stride); the last row holds ones
+  const Real* y = nullptr;                ///< (stride)
+  std::ptrdiff_t stride = 0;              ///< at least padded(samples)
+  const Real* router = nullptr;           ///< g (k, d + 1)
+  const Real* experts = nullptr;          ///< a (k + m, d + 1)
+  Real* scratch = nullptr;                ///< ridge_scratch(dim, components, shared)
+  /// Σ_i (f − y) ∂f/∂(g, a), (p) with p = (2 k + m) (d + 1); null: not wanted.
+  Real* gradient = nullptr;
+  /// The lower triangle of Σ_i ∂f/∂(g, a) ∂f/∂(g, a)^T, (p, p); null: not wanted.
+  Real* products = nullptr;
+};
+/// Returns Σ_i (f(x_i) − y_i)².
+float ridge_mixture(const RidgeMixture<float>& mixture);
+double ridge_mixture(const RidgeMixture<double>& mixture);
+/// Entries of RidgeMixture::scratch.
+constexpr std::size_t ridge_scratch(int dim, int components, int shared) {
+  return static_cast<std::size_t>(kRidgeBlock) *
+         static_cast<std::size_t>(1 + (2 * components + shared) * (dim + 2));
+}
+
 // Optimizer steps
 
 /// Stochastic gradient descent with momentum, v ← μ v + g + λ w, w ← w − η v (PyTorch's SGD without

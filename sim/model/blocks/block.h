@@ -48,6 +48,7 @@ struct Pass {
   double progress = 0;                      ///< State::progress
   int group_samples = 0;                    ///< samples that gatings route together; 0 for the batch
   const int* labels = nullptr;              ///< the true cluster of each row; null if it is unknown
+  Targets<Real> targets = {};               ///< of a training step; null if they are ids
   const Gating<Real>* gating = nullptr;     ///< the rule of every mixture
   const AuxiliaryLosses* losses = nullptr;  ///< losses that the backward pass adds; null for none
   const ExpertHooks<Real>* expert_hooks = nullptr;

@@ -145,7 +145,7 @@ void Mixture<Real>::end_step(const Scratch& scratch, double* state) const {
   const auto& left = static_cast<const MixtureScratch<Real>&>(scratch);
   parts_.router->end_step(*left.router, state);
   if (parts_.balance_rate.value_or(0) > 0) move_biases(left.routing(), state + router_state_);
-  if (parts_.train_gating) parts_.train_gating->end_step(left.routing(), state + gating_state_);
+  if (parts_.train_gating) parts_.train_gating->end_step(left.gating, state + gating_state_);
 }
 
 template <class Real>
@@ -206,6 +206,7 @@ GatingContext<Real> Mixture<Real>::gating_context(const Pass<Real>& pass, const 
   context.training = pass.training;
   context.progress = pass.progress;
   context.group_rows = group_rows(pass, x.rows);
+  context.tokens = pass.tokens;
   context.state = pass.training ? values.state + gating_state_ : nullptr;
   return context;
 }
@@ -217,6 +218,7 @@ void Mixture<Real>::route(const Pass<Real>& pass, const View<const Real>& inputs
   MOELAB_EXPECT(inputs.columns == parts_.input_dim);
   reserve_entries(scratch.scores, entries(inputs.rows, kernels::padded(parts_.experts)));
   scratch.tokens = pass.tokens;
+  scratch.targets = pass.targets;
   RouterContext<Real> context = router_context(pass, inputs, values, signals);
   if (is_jittered(pass)) context.x = jittered(context.x, values, scratch);
   scratch.router_output =
@@ -298,6 +300,9 @@ RoutedBatch<Real> Mixture<Real>::routed_batch(const MixtureScratch<Real>& scratc
   batch.pair_outputs = has_outputs ? scratch.pair_outputs.data() : nullptr;
   batch.output_stride = output_stride();
   batch.tokens = scratch.tokens;
+  batch.moves = scratch.moves.empty() ? nullptr : scratch.moves.data();
+  batch.dispatched = scratch.gating.dispatched;
+  batch.targets = scratch.targets;
   return batch;
 }
 

@@ -72,7 +72,9 @@ struct MixtureScratch final : Scratch {
   AlignedVector<Real> pair_outputs, pair_gradient, spread_gradient;
   AlignedVector<Real> jitter, jittered, jittered_gradient;
   SlotScratch<Real> slots;
-  int tokens = 1;  ///< s of the batch
+  int tokens = 1;             ///< s of the batch
+  Targets<Real> targets;      ///< of the batch, if it is one of training
+  std::vector<double> moves;  ///< (E) ‖Δw_e‖ of a step that moves experts before its gradient; else empty
 
   const Routing<Real>& routing() const { return gating.routing; }
 };
@@ -97,6 +99,7 @@ class Mixture final : public Block<Real> {
   int networks() const { return parts_.experts - parts_.null_experts; }
   std::size_t parameters_per_expert() const { return parts_.bank->parameters_per_expert(); }
   std::size_t expert_block_size() const { return parts_.bank->expert_block_size(); }
+  std::vector<std::size_t> expert_part_ends() const { return parts_.bank->expert_part_ends(); }
   int output_stride() const;
   /// Entries of the router's part of the parameters, which comes first, and its arrays.
   std::size_t router_size() const { return gating_begin_; }

@@ -52,6 +52,8 @@ class ExpertBank {
   /// Entries of one expert's block if experts lie one after another; an expert without active pairs then has
   /// zero gradient. 0 if experts are interleaved.
   virtual std::size_t expert_block_size() const { return 0; }
+  /// Ends of the arrays (weights, biases) in the block of one expert; empty without an expert_block_size().
+  virtual std::vector<std::size_t> expert_part_ends() const { return {}; }
   /// Writes starting values. The values of expert e do not depend on E.
   virtual void initialize(const Seeds& seeds, Real* parameters) const = 0;
   virtual std::unique_ptr<Scratch> make_scratch() const = 0;
@@ -114,10 +116,17 @@ struct ConstantExpertOptions {
   void bind(Fields& fields);
 };
 
+/// The length of (A_e, b_e) of an expert with one output. With `unit` the expert uses (A_e, b_e) / ‖(A_e,
+/// b_e)‖. Its parameters have any length, and their gradient is tangent to the sphere. They start uniformly
+/// on the sphere. init_scale has no effect.
+enum class ExpertLength { none, unit };
+
 /// Linear experts: expert_e(x) = A_e x + b_e (Dikkala et al. 2023, section 3.5). Entries of A_e start N(0,
 /// init_scale² / d), and b_e starts at zero.
 struct LinearExpertOptions {
   double init_scale = 1.0;
+  ExpertLength normalize = ExpertLength::none;
+  bool bias = true;  ///< without it b_e stays 0
   void bind(Fields& fields);
 };
 
@@ -136,6 +145,7 @@ struct MlpExpertOptions {
 struct PolynomialExpertOptions {
   double init_scale = 1.0;
   int power = 2;
+  ExpertLength normalize = ExpertLength::none;
   void bind(Fields& fields);
 };
 
@@ -145,6 +155,59 @@ struct PolynomialExpertOptions {
 /// and data cannot identify the scales and the order of its neurons. Entries of A_e start N(0, init_scale² /
 /// d), and b_e starts at zero.
 struct ReluExpertOptions {
+  double init_scale = 1.0;
+  ExpertLength normalize = ExpertLength::none;
+  void bind(Fields& fields);
+};
+
+/// GELU experts: expert_e(x) = z Φ(z), z = A_e x + b_e, output by output (Hendrycks and Gimpel 2016), with
+/// the normal distribution function Φ. Entries of A_e start N(0, init_scale² / d), and b_e starts at zero.
+struct GeluExpertOptions {
+  double init_scale = 1.0;
+  ExpertLength normalize = ExpertLength::none;
+  void bind(Fields& fields);
+};
+
+/// Sigmoid experts: expert_e(x) = σ(A_e x + b_e), output by output. Entries of A_e start N(0, init_scale² /
+/// d), and b_e starts at zero.
+struct SigmoidExpertOptions {
+  double init_scale = 1.0;
+  ExpertLength normalize = ExpertLength::none;
+  void bind(Fields& fields);
+};
+
+/// Experts of neurons on the sphere: expert_e(x) = Σ_j a_j σ(w_j·x / ‖w_j‖ + b_j) (Kawata et al. 2025). Their
+/// gradient in w_j is tangential, so ‖w_j‖ grows by the second order of a step only.
+struct NeuronsExpertOptions {
+  enum class Activation { relu, tanh };
+  int width = 8;
+  Activation activation = Activation::relu;
+  double bias_std = 1;
+  double init_scale = 1;
+  void bind(Fields& fields);
+};
+
+/// Experts of filters that all patches of a sample share (Chen et al. 2022; Chowdhury et al. 2023):
+///
+///     f_c(x) = Σ_j a_j σ(w_cj·x + b_cj),  j = 1 … J, for every output c
+///
+/// The weights a_j are fixed. A model sums f over the tokens of a sample. With outputs `opposite` there is
+/// one f, and the two outputs are (f/2, −f/2): their cross-entropy is log(1 + exp(−y f)) for the classes y =
+/// ±1.
+///
+/// Arrays: "expert_weight" (E, C · J, d); with `bias` "expert_bias" (E, C · J). C is 1 with `opposite`, else
+/// o.
+struct FiltersExpertOptions {
+  enum class Activation { linear, cubic, relu, celu, gelu, tanh };
+  enum class Outputs { own, opposite };
+  enum class Signs { one, by_expert, normal };
+  enum class Init { normal, uniform };
+  int filters = 8;  ///< J
+  Activation activation = Activation::cubic;
+  Outputs outputs = Outputs::own;
+  Signs signs = Signs::one;
+  bool bias = false;
+  Init init = Init::normal;
   double init_scale = 1.0;
   void bind(Fields& fields);
 };

@@ -7,7 +7,11 @@
   entry(linear_expert)        \
   entry(mlp_expert)           \
   entry(polynomial_expert)    \
-  entry(relu_expert)
+  entry(relu_expert)          \
+  entry(gelu_expert)          \
+  entry(sigmoid_expert)       \
+  entry(neurons_expert)       \
+  entry(filters_expert)
 // clang-format on
 
 namespace moelab {

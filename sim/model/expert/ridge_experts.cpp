@@ -1,8 +1,15 @@
 /// Experts that are ridge functions: linear, polynomial and one-neuron experts.
+///
+/// With unit length the bank computes with W' = W / ‖W‖, column by column. The gradient in W is then the
+/// tangent part of the gradient in W', over ‖W‖.
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
+#include "sim/base/error.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/model/expert/expert.h"
 #include "sim/model/layers.h"
@@ -10,9 +17,9 @@
 namespace moelab {
 namespace {
 
-/// The function φ, entry by entry: z, z^power or (z)_+ (slope 0 at 0).
+/// The function φ, entry by entry: z, z^power, (z)_+ (slope 0 at 0), z Φ(z) or σ(z).
 struct Activation {
-  enum class Kind { identity, power, relu };
+  enum class Kind { identity, power, relu, gelu, sigmoid };
   Kind kind = Kind::identity;
   int power = 1;
 };
@@ -24,12 +31,14 @@ Real power(Real base, int exponent) {
   return result;
 }
 
-/// The arrays of a batch's passes, all (n, o · padded(E)).
+/// The arrays of a batch's passes, all (n, o · padded(E)) but for those of unit experts.
 template <class Real>
 struct RidgeScratch final : Scratch {
-  AlignedVector<Real> values;  ///< φ(X W + b)
-  AlignedVector<Real> slopes;  ///< φ′(X W + b); unused if φ is the identity
-  AlignedVector<Real> delta;   ///< ∂L/∂φ, then ∂L/∂(X W + b)
+  AlignedVector<Real> directions;             ///< W' of unit experts (d + 1, o · padded(E))
+  AlignedVector<Real> reciprocals, tangents;  ///< 1 / ‖W‖ and W' · ∂L/∂W' of each column
+  AlignedVector<Real> values;                 ///< φ(X W + b)
+  AlignedVector<Real> slopes;                 ///< φ′(X W + b); unused if φ is the identity
+  AlignedVector<Real> delta;                  ///< ∂L/∂φ, then ∂L/∂(X W + b)
 };
 
 /// A bank of ridge functions, computed as one product for all experts.
@@ -40,18 +49,30 @@ struct RidgeScratch final : Scratch {
 template <class Real>
 class RidgeBank final : public ExpertBank<Real> {
  public:
-  RidgeBank(const Activation& activation, double init_scale, const ExpertSetting& setting)
+  RidgeBank(const Activation& activation, double init_scale, bool is_unit, bool bias,
+            const ExpertSetting& setting)
       : activation_(activation),
         init_scale_(init_scale),
+        is_unit_(is_unit),
+        bias_(bias),
         input_dim_(setting.input_dim),
         output_dim_(setting.output_dim),
         experts_(setting.experts),
         stride_(kernels::padded(setting.output_dim)),
         slab_(kernels::padded(setting.experts)),
         columns_(slab_ * setting.output_dim),
-        layer_(setting.input_dim, columns_, false) {}
+        layer_(setting.input_dim, columns_, false) {
+    if (is_unit && output_dim_ != 1) {
+      throw InvalidOption(
+          "model.expert.normalize",
+          fmt::format("got \"unit\" for experts of {} outputs, needs one layer and data of one output",
+                      output_dim_));
+    }
+  }
 
-  std::size_t parameters_per_expert() const override { return size(input_dim_ + 1) * size(output_dim_); }
+  std::size_t parameters_per_expert() const override {
+    return size(input_dim_ + (bias_ ? 1 : 0)) * size(output_dim_);
+  }
   std::size_t block_size() const override { return layer_.block_size(); }
 
   void initialize(const Seeds& seeds, Real* parameters) const override {
@@ -59,6 +80,10 @@ class RidgeBank final : public ExpertBank<Real> {
     const double deviation = init_scale_ / std::sqrt(static_cast<double>(input_dim_));
     for (int e = 0; e < experts_; ++e) {
       Engine engine = seeds.stream(Purpose::expert_init, static_cast<std::uint64_t>(e));
+      if (is_unit_) {
+        start_on_sphere(engine, e, parameters);
+        continue;
+      }
       for (int i = 0; i < input_dim_; ++i) {
         for (int j = 0; j < output_dim_; ++j) {
           parameters[place(i, j, e)] = static_cast<Real>(deviation * draw_normal(engine));
@@ -74,7 +99,7 @@ class RidgeBank final : public ExpertBank<Real> {
     MOELAB_EXPECT(x.rows == routing.rows && x.columns == input_dim_ && routing.stride == slab_);
     RidgeScratch<Real>& mine = static_cast<RidgeScratch<Real>&>(scratch);
     reserve_entries(mine.values, entries(x.rows, columns_));
-    layer_.forward(x, parameters, mine.values.data());
+    layer_.forward(x, is_unit_ ? directions(parameters, mine) : parameters, mine.values.data());
     activate(x.rows, mine);
     std::fill_n(outputs, entries(x.rows, stride_), Real(0));
     for (int j = 0; j < output_dim_; ++j) {
@@ -102,7 +127,10 @@ class RidgeBank final : public ExpertBank<Real> {
     }
     scale_by_slopes(x.rows, mine);
     layer_.parameter_gradient(x, mine.delta.data(), gradients.parameters);
-    if (gradients.inputs) layer_.input_gradient(mine.delta.data(), x.rows, parameters, gradients.inputs);
+    if (!bias_) std::fill_n(gradients.parameters + entries(input_dim_, columns_), columns_, Real(0));
+    const Real* const used = is_unit_ ? mine.directions.data() : parameters;
+    if (gradients.inputs) layer_.input_gradient(mine.delta.data(), x.rows, used, gradients.inputs);
+    if (is_unit_) make_tangent(mine, gradients.parameters);
   }
 
   void pair_outputs(const Routing<Real>& routing, const Real* /*parameters*/, const Scratch& scratch,
@@ -118,12 +146,18 @@ class RidgeBank final : public ExpertBank<Real> {
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     NamedArray<Real> weight{"expert_weight_1", {experts_, output_dim_, input_dim_}, {}};
     NamedArray<Real> bias{"expert_bias_1", {experts_, output_dim_}, {}};
+    if (is_unit_) {
+      weight.shape = {experts_, input_dim_};
+      bias.shape = {experts_};
+      weight.unit_with_next = true;
+    }
     for (int e = 0; e < experts_; ++e) {
       for (int j = 0; j < output_dim_; ++j) {
         for (int i = 0; i < input_dim_; ++i) weight.values.push_back(parameters[place(i, j, e)]);
         bias.values.push_back(parameters[place(input_dim_, j, e)]);
       }
     }
+    if (!bias_) return {std::move(weight)};
     return {std::move(weight), std::move(bias)};
   }
 
@@ -134,6 +168,56 @@ class RidgeBank final : public ExpertBank<Real> {
   }
   const Real* value(const RidgeScratch<Real>& mine, int row, int j) const {
     return mine.values.data() + entries(row, columns_) + entries(j, slab_);
+  }
+
+  /// Starts an expert uniformly on the sphere.
+  void start_on_sphere(Engine& engine, int expert, Real* parameters) const {
+    std::vector<double> values(size(input_dim_ + 1));
+    double square = 0;
+    for (double& value : values) {
+      value = draw_normal(engine);
+      square += value * value;
+    }
+    for (int i = 0; i <= input_dim_; ++i)
+      parameters[place(i, 0, expert)] = static_cast<Real>(values[size(i)] / std::sqrt(square));
+  }
+
+  /// W' of unit experts. A column of padding stays zero.
+  const Real* directions(const Real* parameters, RidgeScratch<Real>& mine) const {
+    reserve_entries(mine.directions, block_size());
+    reserve_entries(mine.reciprocals, size(columns_));
+    std::fill_n(mine.reciprocals.data(), columns_, Real(0));
+    for_each_entry([&](std::size_t at, std::size_t column) {
+      mine.reciprocals[column] += parameters[at] * parameters[at];
+    });
+    for (int c = 0; c < columns_; ++c) {
+      Real& square = mine.reciprocals[size(c)];
+      square = square > 0 ? 1 / std::sqrt(square) : Real(0);
+    }
+    for_each_entry([&](std::size_t at, std::size_t column) {
+      mine.directions[at] = mine.reciprocals[column] * parameters[at];
+    });
+    return mine.directions.data();
+  }
+
+  /// ∂L/∂W ← (G − W' (W' · G)) / ‖W‖ for G = ∂L/∂W', column by column.
+  void make_tangent(RidgeScratch<Real>& mine, Real* gradient) const {
+    reserve_entries(mine.tangents, size(columns_));
+    std::fill_n(mine.tangents.data(), columns_, Real(0));
+    for_each_entry([&](std::size_t at, std::size_t column) {
+      mine.tangents[column] += mine.directions[at] * gradient[at];
+    });
+    for_each_entry([&](std::size_t at, std::size_t column) {
+      gradient[at] = (gradient[at] - mine.directions[at] * mine.tangents[column]) * mine.reciprocals[column];
+    });
+  }
+
+  /// Calls visit(entry, column) for every entry of W.
+  template <class Visit>
+  void for_each_entry(const Visit& visit) const {
+    for (int i = 0; i <= input_dim_; ++i) {
+      for (int c = 0; c < columns_; ++c) visit(entries(i, columns_) + size(c), size(c));
+    }
   }
 
   /// Computes ∂L/∂gates, one output column j after another.
@@ -154,16 +238,37 @@ class RidgeBank final : public ExpertBank<Real> {
     if (activation_.kind == Activation::Kind::identity) return;
     const std::size_t count = entries(rows, columns_);
     reserve_entries(mine.slopes, count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const Real z = mine.values[i];
-      if (activation_.kind == Activation::Kind::relu) {
-        mine.slopes[i] = z > 0 ? Real(1) : Real(0);
-        mine.values[i] = z > 0 ? z : Real(0);
-      } else {
-        const Real below = power(z, activation_.power - 1);
-        mine.slopes[i] = static_cast<Real>(activation_.power) * below;
-        mine.values[i] = below * z;
-      }
+    // Each kind has a loop of its own, which the compiler can turn into vector instructions.
+    const auto apply = [&](const auto& write) {
+      for (std::size_t i = 0; i < count; ++i) write(mine.values[i], mine.slopes[i]);
+    };
+    switch (activation_.kind) {
+      case Activation::Kind::identity:
+        return;
+      case Activation::Kind::relu:
+        return apply([](Real& z, Real& slope) {
+          slope = z > 0 ? Real(1) : Real(0);
+          z = z > 0 ? z : Real(0);
+        });
+      case Activation::Kind::power:
+        return apply([exponent = activation_.power](Real& z, Real& slope) {
+          const Real below = power(z, exponent - 1);
+          slope = static_cast<Real>(exponent) * below;
+          z *= below;
+        });
+      case Activation::Kind::gelu:
+        return apply([](Real& z, Real& slope) {
+          constexpr Real kRootHalf = std::numbers::sqrt2_v<Real> / 2;
+          constexpr Real kHeight = std::numbers::inv_sqrtpi_v<Real> * kRootHalf;
+          const Real share = Real(0.5) * std::erfc(-z * kRootHalf);
+          slope = share + z * kHeight * std::exp(Real(-0.5) * z * z);
+          z *= share;
+        });
+      case Activation::Kind::sigmoid:
+        return apply([](Real& z, Real& slope) {
+          z = 1 / (1 + std::exp(-z));
+          slope = z * (1 - z);
+        });
     }
   }
 
@@ -175,6 +280,8 @@ class RidgeBank final : public ExpertBank<Real> {
 
   Activation activation_;
   double init_scale_;
+  bool is_unit_;
+  bool bias_;
   int input_dim_;
   int output_dim_;
   int experts_;
@@ -184,10 +291,14 @@ class RidgeBank final : public ExpertBank<Real> {
   DenseLayer<Real> layer_;  // the layer of all experts
 };
 
-template <class Real>
-std::unique_ptr<ExpertBank<Real>> make_ridge_bank(const Activation& activation, double init_scale,
-                                                  const ExpertSetting& setting) {
-  return std::make_unique<RidgeBank<Real>>(activation, init_scale, setting);
+template <class Real, class Options>
+std::unique_ptr<ExpertBank<Real>> make_ridge_bank(const Activation& activation, const Options& options,
+                                                  const ExpertSetting& setting, bool bias = true) {
+  const bool is_unit = options.normalize == ExpertLength::unit;
+  if (is_unit && !bias)
+    throw InvalidOption("model.expert.bias",
+                        "got false, needs true beside normalize \"unit\", which sets ‖(a, b)‖");
+  return std::make_unique<RidgeBank<Real>>(activation, options.init_scale, is_unit, bias, setting);
 }
 
 /// Largest number of outputs for which a linear expert is a ridge function. Above it the expert is an MLP of
@@ -196,30 +307,51 @@ constexpr int kRidgeOutputs = 4;
 
 template <class Real>
 std::unique_ptr<ExpertBank<Real>> make_linear_bank(const AnyOptions& options, const ExpertSetting& setting) {
-  const double init_scale = options.get<LinearExpertOptions>().init_scale;
-  if (setting.output_dim > kRidgeOutputs) {
-    return make_mlp_bank<Real>({.depth = 1, .init_scale = init_scale}, setting);
+  const LinearExpertOptions& own = options.get<LinearExpertOptions>();
+  if (own.bias && setting.output_dim > kRidgeOutputs && own.normalize == ExpertLength::none) {
+    return make_mlp_bank<Real>({.depth = 1, .init_scale = own.init_scale}, setting);
   }
-  return make_ridge_bank<Real>({}, init_scale, setting);
+  return make_ridge_bank<Real>({}, own, setting, own.bias);
 }
 
 template <class Real>
 std::unique_ptr<ExpertBank<Real>> make_polynomial_bank(const AnyOptions& options,
                                                        const ExpertSetting& setting) {
   const PolynomialExpertOptions& own = options.get<PolynomialExpertOptions>();
-  return make_ridge_bank<Real>({Activation::Kind::power, own.power}, own.init_scale, setting);
+  return make_ridge_bank<Real>({Activation::Kind::power, own.power}, own, setting);
 }
 
-template <class Real>
-std::unique_ptr<ExpertBank<Real>> make_relu_bank(const AnyOptions& options, const ExpertSetting& setting) {
-  return make_ridge_bank<Real>({Activation::Kind::relu}, options.get<ReluExpertOptions>().init_scale,
-                               setting);
+/// The bank of a kind that has no options but those of every ridge function.
+template <class Real, class Options, Activation::Kind kActivation>
+std::unique_ptr<ExpertBank<Real>> make_neuron_bank(const AnyOptions& options, const ExpertSetting& setting) {
+  return make_ridge_bank<Real>({kActivation}, options.get<Options>(), setting);
+}
+
+template <class Options, Activation::Kind kActivation>
+ExpertKind neuron_expert(const char* name, const char* help) {
+  return {{name, help, Options{}, Options{}},
+          {make_neuron_bank<float, Options, kActivation>, make_neuron_bank<double, Options, kActivation>}};
+}
+
+void bind_length(Fields& fields, ExpertLength& normalize) {
+  fields.add("normalize", normalize, {"none", "unit"},
+             "\"unit\": ‖(A_e, b_e)‖ = 1 (needs one output; init_scale has no effect)");
+}
+
+/// The fields of an expert whose biases start at zero.
+template <class Options>
+void bind_neuron(Fields& fields, Options& options) {
+  fields.add("init_scale", options.init_scale, at_least(0),
+             "entries of A_e start N(0, init_scale² / d), b_e zero");
+  bind_length(fields, options.normalize);
 }
 
 }  // namespace
 
 void LinearExpertOptions::bind(Fields& fields) {
   fields.add("init_scale", init_scale, at_least(0), "entries of A_e start N(0, init_scale² / d)");
+  bind_length(fields, normalize);
+  fields.add("bias", bias, "b_e, which starts at zero; false: none");
 }
 
 ExpertKind linear_expert() {
@@ -230,6 +362,7 @@ ExpertKind linear_expert() {
 void PolynomialExpertOptions::bind(Fields& fields) {
   fields.add("init_scale", init_scale, at_least(0), "entries of A_e start N(0, init_scale² / d), b_e zero");
   fields.add("power", power, between(1, 16), "p");
+  bind_length(fields, normalize);
 }
 
 ExpertKind polynomial_expert() {
@@ -239,13 +372,30 @@ ExpertKind polynomial_expert() {
 }
 
 void ReluExpertOptions::bind(Fields& fields) {
-  fields.add("init_scale", init_scale, at_least(0), "entries of A_e start N(0, init_scale² / d), b_e zero");
+  bind_neuron(fields, *this);
 }
 
 ExpertKind relu_expert() {
-  return {{"relu", "expert_e(x) = (A_e x + b_e)_+, one neuron for each output", ReluExpertOptions{},
-           ReluExpertOptions{}},
-          {make_relu_bank<float>, make_relu_bank<double>}};
+  return neuron_expert<ReluExpertOptions, Activation::Kind::relu>(
+      "relu", "expert_e(x) = (A_e x + b_e)_+, one neuron for each output");
+}
+
+void GeluExpertOptions::bind(Fields& fields) {
+  bind_neuron(fields, *this);
+}
+
+ExpertKind gelu_expert() {
+  return neuron_expert<GeluExpertOptions, Activation::Kind::gelu>(
+      "gelu", "expert_e(x) = z Φ(z), z = A_e x + b_e, one neuron for each output");
+}
+
+void SigmoidExpertOptions::bind(Fields& fields) {
+  bind_neuron(fields, *this);
+}
+
+ExpertKind sigmoid_expert() {
+  return neuron_expert<SigmoidExpertOptions, Activation::Kind::sigmoid>(
+      "sigmoid", "expert_e(x) = σ(A_e x + b_e), one neuron for each output");
 }
 
 }  // namespace moelab

@@ -170,8 +170,8 @@ class SinkhornGating final : public Gating<Real> {
 GatingKind balanced_assignment_gating() {
   GatingKind kind = gating_kind<BalancedAssignmentGatingOptions, BalancedAssignmentGating>(
       "balanced_assignment",
-      "one expert for each row of a group, none with more than ⌈n / E⌉ of the n rows, largest Σ γ; gate "
-      "σ(γ_e) (BASE); the usual evaluation is by top1");
+      "one expert for each row of a group. The assignment has the largest Σ γ with at most ⌈n / E⌉ of n rows "
+      "for an expert. The gate is σ(γ_e) (BASE). The usual evaluation is by top1");
   kind.looks_ahead = [](const AnyOptions&) -> std::string {
     return "all rows of a group are assigned together";
   };
@@ -209,8 +209,8 @@ void SinkhornGatingOptions::bind(Fields& fields) {
 GatingKind sinkhorn_gating() {
   GatingKind kind = gating_kind<SinkhornGatingOptions, SinkhornGating>(
       "sinkhorn",
-      "the K largest of each row of the plan diag(a) exp(γ) diag(b) with equal sums over a group of rows, "
-      "gates r_e, for K = 1 σ(γ_e) (S-BASE); the usual evaluation is by topk or top1");
+      "the K largest entries of each row of the plan diag(a) exp(γ) diag(b), whose sums are equal over a "
+      "group of rows. Gates are r_e, or σ(γ_e) for K = 1 (S-BASE). The usual evaluation is by topk or top1");
   kind.looks_ahead = [](const AnyOptions&) -> std::string {
     return "the factors of the columns are those of all rows of a group";
   };

@@ -15,11 +15,13 @@
   entry(sigmoid_gating)             \
   entry(noisy_topk_gating)          \
   entry(expert_choice_gating)       \
+  entry(patch_choice_gating)        \
   entry(relu_gating)                \
   entry(sinkhorn_gating)            \
   entry(balanced_assignment_gating) \
   entry(dense_to_sparse_gating)     \
-  entry(soft_slots_gating)
+  entry(soft_slots_gating)          \
+  entry(sequence_top1_gating)
 // clang-format on
 
 namespace moelab {

@@ -42,6 +42,7 @@ struct GatingContext {
   bool training = false;             ///< in a training step; only training steps have noise
   double progress = 0;               ///< State::progress
   int group_rows = 0;                ///< consecutive rows that are routed together; 0: all rows
+  int tokens = 1;                    ///< s, consecutive rows of a sequence
   const double* state = nullptr;     ///< the gating's part of State::values; set in training only
 };
 
@@ -107,10 +108,19 @@ struct SigmoidGatingOptions {
 /// `learned` (Shazeer et al. 2017): h = γ + s ∘ ε, s = softplus(x W_noise) + 0.01, ε ~ N(0, 1), gates and r
 /// from softmax(h). `uniform` (Chen et al. 2022): h = γ + u, u ~ U[0, 1), gates and r from softmax(γ). Each
 /// training step draws new noise. Measuring has no noise.
+///
+/// Three fields serve uniform noise. `noise_per` sequence: all tokens of a sequence have the same noise.
+/// `gate` raw: the gate is h itself, kept above 0 (the code of Chen et al. 2022). `measured`: measuring has
+/// noise as well, a fixed function of the row (of its sequence's first row).
 struct NoisyTopKGatingOptions {
   enum class Noise { learned, uniform };
+  enum class NoisePer { row, sequence };
+  enum class Gate { softmax, raw };
   int k = 2;
   Noise noise = Noise::learned;
+  NoisePer noise_per = NoisePer::row;
+  Gate gate = Gate::softmax;
+  bool measured = false;
   std::optional<bool> renormalize = std::nullopt;  ///< unset: for K > 1
   CapacityOptions capacity = {};
   void bind(Fields& fields);
@@ -120,6 +130,20 @@ struct NoisyTopKGatingOptions {
 /// all.
 struct ExpertChoiceGatingOptions {
   double capacity_factor = 2;
+  void bind(Fields& fields);
+};
+/// The patch-choice gating: each expert takes the `patches` tokens of each sequence with the largest scores
+/// (Chowdhury et al. 2023). Ties go to the earlier token. r = softmax(γ) over experts.
+///
+/// `gate` one: the gate is 1, and no gradient reaches the scores. `chosen`: the softmax of the expert's
+/// scores over its chosen tokens. `all`: the softmax over all tokens of the sequence, not renormalised. Gates
+/// are divided by the number of chosen tokens l, by the tokens n of the sequence, or by nothing.
+struct PatchChoiceGatingOptions {
+  enum class Gate { one, chosen, all };
+  enum class Average { chosen, tokens, none };
+  int patches = 1;  ///< l
+  Gate gate = Gate::chosen;
+  Average average = Average::chosen;
   void bind(Fields& fields);
 };
 /// The ReLU gating: gate_e = max(γ_e, 0) (ReMoE). r_e = gate_e / Σ_j gate_j, uniform if all gates are zero.
@@ -175,6 +199,22 @@ struct SoftSlotsGatingOptions {
   void bind(Fields& fields);
 };
 
+/// Freezes a router: an expert is settled once its noisy score is within `gap` of that of the chosen expert.
+struct TerminationOptions {
+  double gap = 0;
+  std::int64_t after = 0;         ///< sequences before flags are set
+  std::int64_t least_rounds = 0;  ///< sequences before the router is frozen
+  void bind(Fields& fields);
+};
+/// The sequence gating (Li et al. 2025): all rows of a sequence go to the expert of the largest h_e = Σ_rows
+/// γ_e + u_e, u ~ U[0, noise) in training steps, with gate 1. r = softmax(Σ_rows γ) is the same in each row.
+struct SequenceTop1GatingOptions {
+  double noise = 0;
+  bool noisy_probabilities = false;  ///< r of the noisy scores
+  std::optional<TerminationOptions> termination = std::nullopt;
+  void bind(Fields& fields);
+};
+
 /// A rule that turns scores into gates; immutable. Each layer has a block for its parameters in the model's
 /// buffer, if it has parameters. Gatings of one kind (`train` and `eval` of one model) share the block.
 template <class Real>
@@ -190,8 +230,7 @@ class Gating {
   virtual std::vector<StateArray> state_arrays() const { return {}; }
   virtual void start_state(const Start& /*start*/, double* /*state*/) const {}
   virtual void begin_step(double* /*state*/) const {}
-  /// `routing` is the routing of the step's pass.
-  virtual void end_step(const Routing<Real>& /*routing*/, double* /*state*/) const {}
+  virtual void end_step(const GatingScratch<Real>& /*of the step's pass*/, double* /*state*/) const {}
 
   /// Whether the gates of a row depend on the other rows of its group.
   virtual bool couples_rows() const { return false; }
@@ -242,8 +281,9 @@ using MakeGating = std::unique_ptr<Gating<Real>>(const AnyOptions&, const Gating
 /// An entry of the table of gatings.
 struct GatingKind : KindEntry {
   PerPrecision<MakeGating> make = {};
-  bool selects = false;        ///< see Gating::selects()
-  bool reaches_scores = true;  ///< whether a gradient in the gates reaches the scores
+  bool selects = false;  ///< see Gating::selects()
+  /// Whether a gradient in the gates reaches the scores of E experts, for resolved options; null: always.
+  bool (*reaches_scores)(const AnyOptions&, int experts) = nullptr;
   /// Whether a row may have no expert even without a capacity; null: never.
   bool (*may_leave_rows)(const AnyOptions&, int experts) = nullptr;
   /// Mean number of experts that a row costs, in a group of `group_rows` rows, for resolved options; null:
@@ -270,6 +310,12 @@ using GatingRule = OneOf<GatingAxis>;
 /// Mean number of experts that a row costs, in a group of `group_rows` rows; all experts if the kind has no
 /// number.
 double experts_per_row(const GatingRule& rule, int experts, double group_rows);
+
+/// Whether a gradient in the gates reaches the scores. If not, the task does not teach a router.
+inline bool reaches_scores(const GatingRule& rule, int experts) {
+  const auto reaches = rule.entry().reaches_scores;
+  return !reaches || reaches(rule.options(), experts);
+}
 
 /// Makes a Made<Real> from its options, and from the setting if its constructor takes one.
 template <class Real, class Options, class Made>

@@ -1,7 +1,9 @@
 #include <cmath>
 
+#include "sim/base/error.h"
 #include "sim/base/kernels/multiply.h"
 #include "sim/model/gating/selection.h"
+#include "sim/model/router/row_draws.h"
 
 namespace moelab {
 namespace {
@@ -19,6 +21,9 @@ class NoisyTopKGating final : public LimitedGating<Real> {
       : LimitedGating<Real>(options.capacity, true),
         k_(options.k),
         learned_(options.noise == NoisyTopKGatingOptions::Noise::learned),
+        per_sequence_(options.noise_per == NoisyTopKGatingOptions::NoisePer::sequence),
+        raw_(options.gate == NoisyTopKGatingOptions::Gate::raw),
+        measured_(options.measured),
         renormalize_(options.renormalize.value_or(options.k > 1)),
         setting_(setting),
         stride_(kernels::padded(setting.experts)) {}
@@ -41,7 +46,14 @@ class NoisyTopKGating final : public LimitedGating<Real> {
 
   void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
     shape_routing(context, scratch);
-    const Real* const selected_by = context.training ? noisy_scores(context, scratch) : context.scores;
+    const Real* const selected_by = context.training ? noisy_scores(context, scratch)
+                                    : measured_      ? fixed_scores(context, scratch)
+                                                     : context.scores;
+    // Measuring has no learned noise, but the load loss needs its standard deviations.
+    if (learned_ && !context.training && !context.x.empty()) {
+      write_spreads(context, scratch);
+      scratch.noise.noisy = context.scores;
+    }
     kernels::softmax_rows(learned_ ? selected_by : context.scores, scratch.probabilities.data(), context.rows,
                           context.experts, scratch.routing.stride);
     const auto row_at = [&](std::size_t at) {
@@ -50,6 +62,10 @@ class NoisyTopKGating final : public LimitedGating<Real> {
     GatingContext<Real> unbiased = context;
     unbiased.selection_bias = nullptr;
     this->select(std::min(k_, context.experts), unbiased, scratch, row_at, [&](const GatedRow<Real>& row) {
+      if (raw_) {
+        for (const int e : scratch.chosen) row.gates[e] = std::max(row.scores[e], kLeastGate);
+        return;
+      }
       const Real* const scores = learned_ ? row.scores : context.scores + (row.scores - selected_by);
       set_gates<Real>(renormalize_, row, scratch.chosen, scores);
     });
@@ -58,6 +74,7 @@ class NoisyTopKGating final : public LimitedGating<Real> {
   void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,
                 Real* score_gradient, Real* gradient) const override {
     if (gradient) std::fill_n(gradient, block_size(), Real(0));
+    if (raw_) return raw_backward(scratch, gate_gradient, score_gradient);
     selected_backward(renormalize_, scratch, gate_gradient, score_gradient);
   }
 
@@ -88,6 +105,38 @@ class NoisyTopKGating final : public LimitedGating<Real> {
   }
 
  private:
+  /// A gate of 0 makes a pair inactive.
+  static constexpr Real kLeastGate = std::numeric_limits<Real>::min();
+
+  /// The gate is h, so ∂L/∂γ = ∂L/∂gate, except where the gate is kept above 0.
+  static void raw_backward(const GatingScratch<Real>& scratch, Real* gate_gradient, Real* score_gradient) {
+    const Routing<Real>& routing = scratch.routing;
+    clear_inactive(routing, gate_gradient);
+    const std::size_t count = entries(routing.rows, routing.stride);
+    for (std::size_t i = 0; i < count; ++i)
+      score_gradient[i] = routing.gates[i] > kLeastGate ? gate_gradient[i] : Real(0);
+  }
+
+  /// Computes h in measuring: the noise of a sequence is a hash of its first row, or of every row its own.
+  const Real* fixed_scores(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const {
+    constexpr double kUnit = 1.0 / 9007199254740992.0;  // 1 / 2^53
+    const int stride = scratch.routing.stride, rows_of_noise = per_sequence_ ? context.tokens : 1;
+    reserve_entries(scratch.selected_by, entries(context.rows, stride));
+    for (int first = 0; first < context.rows; first += rows_of_noise) {
+      const std::uint64_t hash = row_hash(context.x, first, kStepNoise);
+      const int end = std::min(first + rows_of_noise, context.rows);
+      for (int e = 0; e < context.experts; ++e) {
+        const double draw =
+            kUnit * static_cast<double>(mixed_bits(hash + static_cast<std::uint64_t>(e)) >> 11);
+        for (int row = first; row < end; ++row) {
+          const std::size_t at = entries(row, stride) + size(e);
+          scratch.selected_by[at] = context.scores[at] + static_cast<Real>(draw);
+        }
+      }
+    }
+    return scratch.selected_by.data();
+  }
+
   /// Computes gradients from ∂L/∂(x W_noise).
   void hand_on(const GatingContext<Real>& context, const GatingScratch<Real>& scratch, Real* gradient,
                const View<Real>& input_gradient) const {
@@ -103,23 +152,41 @@ class NoisyTopKGating final : public LimitedGating<Real> {
     return {block, setting_.input_dim, setting_.experts, stride_};
   }
 
+  /// Computes u = x W_noise in noise_slope, and s = softplus(u) + 0.01 in noise_spread.
+  void write_spreads(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const {
+    const int stride = scratch.routing.stride;
+    const std::size_t count = entries(context.rows, stride);
+    reserve_entries(scratch.noise_slope, count);
+    reserve_entries(scratch.noise_spread, count);
+    scratch.noise = {std::min(k_, context.experts), scratch.selected_by.data(), scratch.noise_spread.data()};
+    kernels::multiply(context.x, weight(context.parameters),
+                      kernels::padded_rows(scratch.noise_slope.data(), context.rows, context.experts));
+    for (int row = 0; row < context.rows; ++row) {
+      const std::size_t begin = entries(row, stride);
+      for (std::size_t at = begin; at < begin + size(context.experts); ++at) {
+        const Real u = scratch.noise_slope[at];
+        const Real softplus = std::max(u, Real(0)) + std::log1p(std::exp(-std::abs(u)));
+        scratch.noise_spread[at] = softplus + static_cast<Real>(kLeastNoise);
+      }
+    }
+  }
+
   /// Computes h, and the factor from ∂L/∂h to ∂L/∂(x W_noise).
   const Real* noisy_scores(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const {
     const int stride = scratch.routing.stride;
     const std::size_t count = entries(context.rows, stride);
     reserve_entries(scratch.selected_by, count);
     Engine engine = step_stream::engine(context.state, kStepNoise);
-    if (learned_) {
-      reserve_entries(scratch.noise_slope, count);
-      reserve_entries(scratch.noise_spread, count);
-      scratch.noise = {std::min(k_, context.experts), scratch.selected_by.data(),
-                       scratch.noise_spread.data()};
-      kernels::multiply(context.x, weight(context.parameters),
-                        kernels::padded_rows(scratch.noise_slope.data(), context.rows, context.experts));
-    }
+    if (learned_) write_spreads(context, scratch);
     for (int row = 0; row < context.rows; ++row) {
       const std::size_t begin = entries(row, stride);
       for (std::size_t at = begin; at < begin + size(context.experts); ++at) {
+        if (!learned_ && per_sequence_ && row % context.tokens > 0) {
+          const std::size_t before = at - size(stride);
+          scratch.selected_by[at] =
+              context.scores[at] + (scratch.selected_by[before] - context.scores[before]);
+          continue;
+        }
         if (!learned_) {
           scratch.selected_by[at] = context.scores[at] + static_cast<Real>(draw_uniform(engine));
           continue;
@@ -127,8 +194,6 @@ class NoisyTopKGating final : public LimitedGating<Real> {
         const Real draw = static_cast<Real>(draw_normal(engine));
         const Real u = scratch.noise_slope[at];
         const Real decay = std::exp(-std::abs(u));
-        const Real softplus = std::max(u, Real(0)) + std::log1p(decay);
-        scratch.noise_spread[at] = softplus + static_cast<Real>(kLeastNoise);
         scratch.selected_by[at] = context.scores[at] + scratch.noise_spread[at] * draw;
         scratch.noise_slope[at] = draw * (u >= 0 ? 1 : decay) / (1 + decay);
       }
@@ -138,6 +203,9 @@ class NoisyTopKGating final : public LimitedGating<Real> {
 
   int k_;
   bool learned_;
+  bool per_sequence_;
+  bool raw_;
+  bool measured_;
   bool renormalize_;
   GatingSetting setting_;
   int stride_;
@@ -219,8 +287,30 @@ void NoisyTopKGatingOptions::bind(Fields& fields) {
   fields.add("noise", noise, {"learned", "uniform"},
              "of h = γ + noise in training steps: N(0, s²), s = softplus(x W_noise) + 0.01 with W_noise "
              "started at zero and learned at the router's rate; or U[0, 1), with gates of γ itself");
+  fields.add("noise_per", noise_per, {"row", "sequence"},
+             "uniform noise: every row has its own, or all tokens of a sequence have the same");
+  fields.add("gate", gate, {"softmax", "raw"},
+             "uniform noise: gates of the softmax over γ, or γ + noise itself, kept above 0");
+  fields.add("measured", measured,
+             "uniform noise: measuring has noise as well, a fixed function of the row or of the sequence's "
+             "first row");
   fields.add("renormalize", renormalize, "divide the K gates by their sum (default: true for K > 1)");
   capacity.bind(fields);
+}
+
+/// The fields of uniform noise have no meaning for learned noise.
+static void check_noisy_topk(const AnyOptions& options, const std::string& path) {
+  const NoisyTopKGatingOptions& own = options.get<NoisyTopKGatingOptions>();
+  check_capacity(own.capacity, path);
+  const bool is_raw = own.gate == NoisyTopKGatingOptions::Gate::raw;
+  if (is_raw && own.renormalize)
+    throw InvalidOption(path + ".renormalize", "given, but gate is \"raw\"; raw gates have no sum of 1");
+  if (own.noise == NoisyTopKGatingOptions::Noise::uniform) return;
+  const std::string needs = "needs noise \"uniform\"";
+  if (own.noise_per == NoisyTopKGatingOptions::NoisePer::sequence)
+    throw InvalidOption(path + ".noise_per", "got \"sequence\", " + needs);
+  if (is_raw) throw InvalidOption(path + ".gate", "got \"raw\", " + needs);
+  if (own.measured) throw InvalidOption(path + ".measured", "got true, " + needs);
 }
 
 GatingKind noisy_topk_gating() {
@@ -229,14 +319,16 @@ GatingKind noisy_topk_gating() {
       "the K largest of scores with noise in training steps; gates of the softmax over the noisy scores "
       "(Shazeer et al. 2017), or over γ with uniform noise (Chen et al. 2022)",
       {.k = 2});
-  kind.check = [](const AnyOptions& options, const std::string& path) {
-    check_capacity(options.get<NoisyTopKGatingOptions>().capacity, path);
-  };
+  kind.check = check_noisy_topk;
   kind.looks_ahead = [](const AnyOptions& options) {
     const NoisyTopKGatingOptions& own = options.get<NoisyTopKGatingOptions>();
     return capacity_looks_ahead(own.capacity, own.k);
   };
   kind.most_experts = [](const AnyOptions& options) { return options.get<NoisyTopKGatingOptions>().k; };
+  kind.reaches_scores = [](const AnyOptions& options, int experts) {
+    const NoisyTopKGatingOptions& own = options.get<NoisyTopKGatingOptions>();
+    return experts > 1 && (own.k > 1 || !own.renormalize.value_or(false));
+  };
   return kind;
 }
 
@@ -254,8 +346,8 @@ void DenseToSparseGatingOptions::bind(Fields& fields) {
 GatingKind dense_to_sparse_gating() {
   return gating_kind<DenseToSparseGatingOptions, DenseToSparseGating>(
       "dense_to_sparse",
-      "gates r_e above a threshold of r = softmax((γ + Gumbel noise) / τ), τ from tau to tau_end over the "
-      "steps: dense at first, then sparse (EvoMoE); the usual evaluation is by top1",
+      "gates r_e above a threshold of r = softmax((γ + Gumbel noise) / τ). τ goes from tau to tau_end over "
+      "the steps, so gates are dense at first and sparse later (EvoMoE). The usual evaluation is by top1",
       {.threshold = 0.15});
 }
 

@@ -180,11 +180,14 @@ struct GatingScratch {
   AlignedVector<Real> noise_spread;                 ///< s of learned noise
   NoisyScores<Real> noise;
   SlotMixing<Real> slots;
-  Assignment assignment;           ///< of a balanced assignment
-  double inverse_temperature = 1;  ///< 1 / τ, if a temperature divides the scores
-  std::vector<int> rows, room;     ///< rows of one expert; room left at each expert
-  std::vector<int> chosen;         ///< experts of one row
-  AlignedVector<Real> values;      ///< values by which they are chosen, if no other array holds these
+  Assignment assignment;               ///< of a balanced assignment
+  double inverse_temperature = 1;      ///< 1 / τ, if a temperature divides the scores
+  int sequence_rows = 1;               ///< rows that were routed as one
+  const double* dispatched = nullptr;  ///< (E) sequences that each expert has had before; null if unknown
+  bool is_frozen = false;              ///< losses on r have no gradient
+  std::vector<int> rows, room;         ///< rows of one expert; room left at each expert
+  std::vector<int> chosen;             ///< experts of one row
+  AlignedVector<Real> values;          ///< values by which they are chosen, if no other array holds these
   std::vector<double> keys,
       column_scales;  ///< values by which rows are kept, (n); column scales of a plan, (E)
   Routing<Real> routing;

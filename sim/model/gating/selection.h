@@ -19,6 +19,8 @@ template <class Real>
 void shape_routing(const GatingContext<Real>& context, GatingScratch<Real>& scratch) {
   scratch.noise = {};
   scratch.slots.each = 0;
+  scratch.dispatched = nullptr;
+  scratch.is_frozen = false;
   Routing<Real>& routing = scratch.routing;
   routing.rows = context.rows;
   routing.experts = context.experts;

@@ -211,8 +211,9 @@ void SoftSlotsGatingOptions::bind(Fields& fields) {
 GatingKind soft_slots_gating() {
   GatingKind kind = gating_kind<SoftSlotsGatingOptions, SoftSlotsGating>(
       "soft_slots",
-      "experts read slots, means of all rows of a group weighted by the softmax of scores over rows; a row "
-      "gets all slots' outputs, weighted by the softmax over slots (Soft MoE); r_e what falls to expert e",
+      "experts read slots, which are means of all rows of a group, weighted by the softmax of scores over "
+      "rows. A row gets the outputs of all slots, weighted by the softmax over slots (Soft MoE). r_e is the "
+      "share of expert e",
       {.slots = 2});
   kind.needed = "experts that read no rows: no model.shared_experts, no loss on outputs";
   kind.experts_per_row = [](const AnyOptions& options, int experts, double group_rows) {

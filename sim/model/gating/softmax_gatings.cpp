@@ -208,6 +208,7 @@ GatingKind soft_gating() {
   kind.may_leave_rows = [](const AnyOptions& options, int experts) {
     return options.get<SoftGatingOptions>().skip_below.value_or(0) * experts > 1;
   };
+  kind.reaches_scores = [](const AnyOptions& /*options*/, int experts) { return experts > 1; };
   return kind;
 }
 
@@ -221,7 +222,9 @@ GatingKind top1_gating() {
   GatingKind kind = gating_kind<Top1GatingOptions, Top1Gating>(
       "top1", "gate 1 for the largest score; gives the router no gradient, unless straight through");
   kind.selects = true;
-  kind.reaches_scores = false;
+  kind.reaches_scores = [](const AnyOptions& options, int /*experts*/) {
+    return options.get<Top1GatingOptions>().straight_through;
+  };
   kind.check = [](const AnyOptions& options, const std::string& path) {
     check_capacity(options.get<Top1GatingOptions>().capacity, path);
   };
@@ -250,6 +253,11 @@ GatingKind topk_gating() {
     return capacity_looks_ahead(own.capacity, own.k);
   };
   kind.most_experts = [](const AnyOptions& options) { return options.get<TopKGatingOptions>().k; };
+  // One gate, divided by itself, is 1 for all scores.
+  kind.reaches_scores = [](const AnyOptions& options, int experts) {
+    const TopKGatingOptions& own = options.get<TopKGatingOptions>();
+    return experts > 1 && (own.k > 1 || !own.renormalize.value_or(false));
+  };
   return kind;
 }
 
@@ -263,8 +271,8 @@ void TopPGatingOptions::bind(Fields& fields) {
 GatingKind topp_gating() {
   GatingKind kind = gating_kind<TopPGatingOptions, TopPGating>(
       "topp",
-      "gates r_e of every expert with r_e > p, the likeliest where there is none, renormalised to sum 1 "
-      "unless told (Nielsen et al. 2025)",
+      "gates r_e of every expert with r_e > p, or of the argmax expert if there is none. Gates are "
+      "renormalised to sum 1, unless renormalize is false (Nielsen et al. 2025)",
       {.p = 0.2});
   kind.check = check_threshold;
   return kind;

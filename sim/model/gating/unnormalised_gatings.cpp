@@ -118,10 +118,10 @@ class ReluGating final : public Gating<Real> {
   void start_state(const Start&, double* state) const override {
     if (k_ > 0) *state = static_cast<Real>(l1_start_);
   }
-  void end_step(const Routing<Real>& routing, double* state) const override {
+  void end_step(const GatingScratch<Real>& scratch, double* state) const override {
     if (k_ == 0) return;
-    const double most = static_cast<double>(k_) * routing.rows;
-    *state = static_cast<Real>(pairs_of(routing) > most ? *state * l1_factor_ : *state / l1_factor_);
+    const double most = static_cast<double>(k_) * scratch.routing.rows;
+    *state = static_cast<Real>(pairs_of(scratch.routing) > most ? *state * l1_factor_ : *state / l1_factor_);
   }
 
   void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
@@ -232,8 +232,9 @@ void SigmoidGatingOptions::bind(Fields& fields) {
 GatingKind sigmoid_gating() {
   GatingKind kind = gating_kind<SigmoidGatingOptions, SigmoidGating>(
       "sigmoid",
-      "gates σ(γ_e) of the K largest scores or of every expert, over their sum for K > 1 unless told; biases "
-      "of the selection are added to σ(γ_e) (DeepSeek-V3); r_e = σ(γ_e) / Σ_j σ(γ_j)",
+      "gates σ(γ_e) of the K largest scores, or of every expert. For K > 1 they are divided by their sum, "
+      "unless renormalize is false. Selection biases are added to σ(γ_e) (DeepSeek-V3). r_e = σ(γ_e) / Σ_j "
+      "σ(γ_j)",
       {.k = 2});
   kind.selects = true;
   kind.check = check_sigmoid;
@@ -243,6 +244,10 @@ GatingKind sigmoid_gating() {
   };
   kind.most_experts = [](const AnyOptions& options) {
     return options.get<SigmoidGatingOptions>().k.value_or(0);
+  };
+  kind.reaches_scores = [](const AnyOptions& options, int experts) {
+    const SigmoidGatingOptions& own = options.get<SigmoidGatingOptions>();
+    return !own.renormalize.value_or(false) || std::min(own.k.value_or(experts), experts) > 1;
   };
   return kind;
 }
@@ -259,9 +264,9 @@ void ReluGatingOptions::bind(Fields& fields) {
 GatingKind relu_gating() {
   GatingKind kind = gating_kind<ReluGatingOptions, ReluGating>(
       "relu",
-      "gate_e = max(γ_e, 0), no top-K (ReMoE); a row may have no expert, and has none with a router whose "
-      "scores are never positive, as those of routers that mix tokens; r_e = gate_e / Σ_j gate_j, uniform "
-      "where all are 0");
+      "gate_e = max(γ_e, 0), no top-K (ReMoE). A row may have no expert. No row has one if the router never "
+      "gives positive scores, as with routers that mix tokens. r_e = gate_e / Σ_j gate_j, uniform where all "
+      "gates are 0");
   kind.may_leave_rows = [](const AnyOptions&, int) { return true; };
   kind.check = check_relu;
   kind.most_experts = [](const AnyOptions& options) {

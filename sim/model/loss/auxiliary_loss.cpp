@@ -25,7 +25,11 @@
   entry(load_loss)                     \
   entry(orthogonality_listed_loss)     \
   entry(variance_rows_loss)            \
-  entry(aux_mixed_loss)
+  entry(aux_mixed_loss)                \
+  entry(locality_loss)                 \
+  entry(history_loss)                  \
+  entry(history_code_loss)             \
+  entry(class_scores_loss)
 // clang-format on
 
 namespace moelab {

@@ -15,6 +15,13 @@
 
 namespace moelab {
 
+/// The targets of a batch (rows, columns): one for each sample or token, or null.
+template <class Real>
+struct Targets {
+  const Real* first = nullptr;
+  int rows = 0, columns = 0;
+};
+
 /// The inputs of auxiliary losses: the forward pass of one mixture on n rows.
 ///
 /// r = softmax(γ) (n, E), and g are the gates. n_j counts the rows that activate expert j, and c_j the rows
@@ -31,6 +38,9 @@ struct RoutedBatch {
   int tokens = 1;                            ///< s, rows of a sequence
   int group = 1;                             ///< sequences whose loads grouped balance terms count together
   const NoisyScores<Real>* noise = nullptr;  ///< scores of a training step with learned noise; may be null
+  const double* moves = nullptr;             ///< (E) what the step has moved each expert by; may be null
+  const double* dispatched = nullptr;        ///< (E) sequences that each expert had before; may be null
+  Targets<Real> targets = {};                ///< null for targets that are ids
 };
 
 /// The gradients to which a term adds; null if they are not needed.
@@ -71,6 +81,8 @@ struct AuxiliaryLossKind {
   PerPrecision<AddAuxiliaryGradient> add = {};
   bool needs_sequences = false;  ///< has no effect if every sequence has one row
   bool needs_noise = false;      ///< has a gradient only with learned noise
+  bool needs_moves = false;      ///< is zero unless a step moves experts before its gradient
+  bool needs_targets = false;    ///< reads targets, which must be no ids
 };
 
 /// The entry of a term with static functions value() and add().

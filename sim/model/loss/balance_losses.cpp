@@ -124,8 +124,8 @@ struct ImportanceOfProbabilities {
 ///
 /// The load is the probability that an expert is among the K of a row if only its own noise is drawn anew.
 /// θ_ie is the K-th largest of the other experts' noisy scores h. The gradient goes through γ, s and θ.
-/// Without learned noise, and if every expert is selected, the loads are the numbers of rows and have no
-/// gradient.
+/// Measuring draws no noise: there h = γ. Without learned noise, and if every expert is selected, the loads
+/// are the numbers of rows and have no gradient.
 struct Load {
   template <class Real>
   static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {

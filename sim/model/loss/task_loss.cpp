@@ -12,7 +12,9 @@
 #define MOELAB_TASK_LOSSES(entry) \
   entry(mse_task_loss)            \
   entry(cross_entropy_task_loss)  \
-  entry(masked_tokens_task_loss)
+  entry(masked_tokens_task_loss)  \
+  entry(correlation_task_loss)    \
+  entry(double_softmax_task_loss)
 // clang-format on
 
 namespace moelab {
@@ -107,6 +109,35 @@ class CrossEntropy final : public TaskLoss<Real> {
   }
 };
 
+/// The cross-entropy of p = softmax(f) in place of f: ∂ℓ/∂f = p ∘ (g − p·g), with g = ∂ℓ/∂p.
+template <class Real>
+class CrossEntropyOfSoftmax final : public TaskLoss<Real> {
+ public:
+  double value_and_gradient(const Real* outputs, const Real* targets, int rows, int output_dim,
+                            Real* output_gradient) const override {
+    const int stride = kernels::padded(output_dim);
+    kernels::softmax_rows(outputs, output_gradient, rows, output_dim, stride);
+    double total = 0;
+    for (int row = 0; row < rows; ++row) {
+      const Real* const y = targets + entries(row, output_dim);
+      Real* const p = output_gradient + entries(row, stride);  // becomes ∂L/∂f
+      Real sum = 0, mass = 0, product = 0, mean = 0;
+      for (int j = 0; j < output_dim; ++j) {
+        sum += std::exp(p[j]);
+        mass += y[j];
+        product += y[j] * p[j];
+      }
+      const auto slope = [&](int j) {
+        return (mass * std::exp(p[j]) / sum - y[j]) / static_cast<Real>(rows);
+      };
+      for (int j = 0; j < output_dim; ++j) mean += p[j] * slope(j);
+      for (int j = 0; j < output_dim; ++j) p[j] *= slope(j) - mean;
+      total += static_cast<double>(mass * std::log(sum) - product);
+    }
+    return total / rows;
+  }
+};
+
 /// Cross-entropy with ids: ℓ = −log softmax(f)_y of the id y, ∂ℓ/∂f = softmax(f) − e_y, without an indicator
 /// of V entries. The mean covers rows with a target, y ≥ 0; it is 0 if there are none.
 template <class Real>
@@ -172,6 +203,16 @@ TaskLossKind cross_entropy_task_loss() {
                                               "targets that are indicators of classes, or ids of tokens");
   kind.needs_classes = true;
   kind.make_of_ids = task_loss_maker<CrossEntropyOfIds>();
+  return kind;
+}
+
+TaskLossKind double_softmax_task_loss() {
+  TaskLossKind kind = task_loss<CrossEntropyOfSoftmax>("double_softmax",
+                                                       "−Σ_j y_j log softmax(softmax(f))_j, averaged over "
+                                                       "rows, nats; at least ln(1 + (C − 1)/e) for C classes "
+                                                       "(the code of Chen et al. 2022)");
+  kind.needs_classes = true;
+  kind.of_softmax = true;
   return kind;
 }
 

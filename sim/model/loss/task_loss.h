@@ -33,6 +33,7 @@ struct TaskLossKind {
   bool needs_classes = false;            ///< targets are indicators (or probabilities) of classes
   /// The loss for targets (n, 1) that are ids of the correct output; null if there is none.
   PerPrecision<MakeTaskLoss> make_of_ids = {};
+  bool of_softmax = false;    ///< the loss is the cross-entropy of softmax(f) in place of f
   bool masks_tokens = false;  ///< targets are the ids at masked places of the inputs (sim/data/problem.h)
 };
 

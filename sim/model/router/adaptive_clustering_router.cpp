@@ -292,7 +292,10 @@ class AdaptiveClusteringRouter final : public Router<Real> {
       kernels::softmax_rows(shares, shares, rows, experts_, stride);
     } else {
       const int* const labels = context.signals.labels;
-      if (!labels) throw no_labels_error("model.router.memberships", "oracle");
+      if (!labels) {
+        throw no_labels_error("model.router.memberships",
+                              options_.memberships == Memberships::oracle ? "oracle" : "permuted_oracle");
+      }
       std::fill_n(shares, entries(rows, stride), Real(0));
       for (int row = 0; row < rows; ++row)
         shares[entries(row, stride) + size(expert_of_cluster(labels[row], experts_))] = 1;
@@ -341,10 +344,12 @@ class AdaptiveClusteringRouter final : public Router<Real> {
   /// renormalised probabilities. weighted_rows ← M x.
   void weigh_rows(const RouterContext<Real>& context, const View<const Real>& memberships, int first,
                   int count, const double* weights, AdaptiveScratch<Real>& own) const {
+    using Memberships = AdaptiveClusteringRouterOptions::Memberships;
+    const int shift = options_.memberships == Memberships::permuted_oracle ? count / 2 : 0;
     const std::size_t dim = size(input_dim_);
     for (int row = first; row < first + count; ++row) {
       Real* const m = own.row_weights.data() + size(row) * dim;
-      mix(memberships.row(row), weights, own.order, m);
+      mix(memberships.row(first + (row - first + shift) % count), weights, own.order, m);
       const Real* const x = context.x.row(row);
       for (std::size_t q = 0; q < dim; ++q) own.weighted_rows[size(row) * dim + q] = m[q] * x[q];
     }
@@ -419,9 +424,10 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
              "M of the row's likeliest 1, 2, … clusters, mixed by affinity; 0 for all");
   fields.add("representations", representations, {"previous", "current"},
              "dispersion of the inputs of the layer before, or of this one");
-  fields.add("memberships", memberships, {"previous", "own", "oracle"},
+  fields.add("memberships", memberships, {"previous", "own", "oracle", "permuted_oracle"},
              "a row's cluster is its likeliest expert in the layer before; or under this router without M; "
-             "or the true one (mod E): the last two need no layer before");
+             "or the true one (mod E); or that of a row half a batch away, so that M does not encode the "
+             "label: the last three need no layer before");
   fields.add("statistics", statistics, {"batch", "frozen"},
              "dispersions of every batch, at measurement of batch_size samples after each other (with "
              "population gradients of 1024 rows), or outside training a running mean of those of training");
@@ -442,8 +448,10 @@ RouterKind adaptive_clustering_router() {
       "2025); linear in a first layer");
   kind.needs_labels = [](const AnyOptions& options) -> const char* {
     const auto& own = options.get<AdaptiveClusteringRouterOptions>();
-    const bool is_oracle = own.memberships == AdaptiveClusteringRouterOptions::Memberships::oracle;
-    return is_oracle ? "memberships" : nullptr;
+    using Memberships = AdaptiveClusteringRouterOptions::Memberships;
+    const bool needs =
+        own.memberships == Memberships::oracle || own.memberships == Memberships::permuted_oracle;
+    return needs ? "memberships" : nullptr;
   };
   kind.looks_ahead = [](const AnyOptions& options) -> std::string {
     const auto& own = options.get<AdaptiveClusteringRouterOptions>();

@@ -187,11 +187,11 @@ InvalidOption no_image_error(const std::string& router) {
 }
 
 RouterKind cnn_router() {
-  RouterKind kind = router_kind<CnnRouterOptions, CnnRouter>(
-      "cnn",
-      "γ = W h + b, h the penultimate layer of a CNN on the image, which the experts read too (Dikkala et "
-      "al. 2023, 3.4)",
-      {.channels = {3, 5}, .width = 6});
+  RouterKind kind =
+      router_kind<CnnRouterOptions, CnnRouter>("cnn",
+                                               "γ = W h + b. h is the penultimate layer of a CNN on the "
+                                               "image. The experts read it, too (Dikkala et al. 2023, 3.4)",
+                                               {.channels = {3, 5}, .width = 6});
   kind.needs_image = true;
   kind.needed = "data whose rows lead with an image, and a single layer";
   kind.starts_at_rows = true;

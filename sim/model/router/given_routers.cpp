@@ -277,7 +277,7 @@ void HashRouterOptions::bind(Fields& fields) {
 RouterKind hash_router() {
   return router_kind<HashRouterOptions, HashRouter>(
       "hash",
-      "γ_e(x) = scale for the expert that a hash of x names, else 0; nothing is learned (Roller et al. 2021)",
+      "γ_e(x) = scale for the expert that a hash of x names, else 0. Nothing is learned (Roller et al. 2021)",
       {.scale = 2.0});
 }
 
@@ -289,8 +289,8 @@ void RandomRouterOptions::bind(Fields& fields) {
 RouterKind random_router() {
   return router_kind<RandomRouterOptions, RandomRouter>(
       "random",
-      "γ_e(x) = scale · u_e, u_e ~ U[0, 1) drawn for each token and expert, once or at every step; nothing "
-      "is learned (a random function that is smooth in x is a linear router with trainable false)");
+      "γ_e(x) = scale · u_e. u_e ~ U[0, 1) is drawn for each token and expert, once or at every step. "
+      "Nothing is learned. A linear router with trainable false is a random function that is smooth in x");
 }
 
 void OracleRouterOptions::bind(Fields& fields) {
@@ -306,8 +306,8 @@ InvalidOption no_labels_error(const std::string& path, const std::string& given)
 RouterKind oracle_router() {
   RouterKind kind = router_kind<OracleRouterOptions, OracleRouter>(
       "oracle",
-      "γ_e(x) = scale for the expert c mod E of the row's true cluster c, else 0: an upper bound for what a "
-      "router can know of the clusters; nothing is learned",
+      "γ_e(x) = scale for the expert c mod E of the row's true cluster c, else 0. Nothing is learned. It "
+      "bounds what a router can gain from knowing the clusters",
       {.scale = 2.0});
   kind.needs_labels = [](const AnyOptions&) { return "kind"; };
   kind.needed = "data with one label a row";
@@ -326,8 +326,8 @@ void NearestCentroidRouterOptions::bind(Fields& fields) {
 RouterKind nearest_centroid_router() {
   RouterKind kind = router_kind<NearestCentroidRouterOptions, NearestCentroidRouter>(
       "nearest_centroid",
-      "γ_e(x) = −‖x − c_e‖² / 2, c_e the centroids of k-means online over the training batches; no gradient "
-      "moves them");
+      "γ_e(x) = −‖x − c_e‖² / 2. Online k-means over the training batches moves the centroids c_e. No "
+      "gradient does");
   kind.learns_in_state = true;
   kind.needs_train_rows = starts_at_train_rows<NearestCentroidRouterOptions>;
   return kind;

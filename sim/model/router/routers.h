@@ -161,8 +161,10 @@ constexpr double kLeastRouterStd = 0.01;
 /// placement, M = I and the router is linear.
 ///
 /// With `own` memberships k* is this router's own argmax expert under w_e^T x. With `oracle` memberships k*
-/// is the row's true cluster (mod E). In both cases a first layer has M, too. With `weighted_experts` the
-/// experts also read M x, as in the paper's released image code.
+/// is the row's true cluster (mod E). In both cases a first layer has M, too. With `permuted_oracle`
+/// memberships a row has the M of the true cluster of the row half a group (or batch) away. The weights then
+/// fit true clusters, but do not encode the row's own label. With `weighted_experts` the experts also read
+/// M x, as in the paper's released image code.
 ///
 /// State, in layers of the placement:
 /// - "router_feature_weights" (E, d), M.
@@ -175,7 +177,7 @@ struct AdaptiveClusteringRouterOptions {
   using Dispersion = DispersionMeasure;
   enum class Representations { previous, current };
   enum class Statistics { batch, frozen };
-  enum class Memberships { previous, own, oracle };
+  enum class Memberships { previous, own, oracle, permuted_oracle };
   enum class Placement { full, skip_1, alternating, back_half };
   bool trainable = true;
   std::string init = "normal";
@@ -270,6 +272,7 @@ struct SequenceMeanRouterOptions {
   std::string init = "normal";
   double init_scale = 1.0;
   std::optional<bool> bias = {};
+  bool sum = false;  ///< m is the sum of the tokens
   void bind(Fields& fields);
 };
 

@@ -19,6 +19,7 @@ class SequenceMeanRouter final : public Router<Real> {
   SequenceMeanRouter(const SequenceMeanRouterOptions& options, const RouterSetting& setting)
       : linear_(make_linear_router<Real>(linear_part(options), setting)),
         causal_(setting.causal),
+        sum_(options.sum),
         dim_(setting.input_dim),
         stride_(kernels::padded(setting.input_dim)) {}
 
@@ -82,8 +83,10 @@ class SequenceMeanRouter final : public Router<Real> {
   }
 
  private:
-  /// The weight of each token in the mean at place t.
-  Real weight(int t, int tokens) const { return Real(1) / static_cast<Real>(causal_ ? t + 1 : tokens); }
+  /// The weight of each token in the mean (or sum) at place t.
+  Real weight(int t, int tokens) const {
+    return sum_ ? Real(1) : Real(1) / static_cast<Real>(causal_ ? t + 1 : tokens);
+  }
   Real* mean(SequenceMeanScratch<Real>& own, int row) const {
     return own.means.data() + entries(row, stride_);
   }
@@ -96,6 +99,7 @@ class SequenceMeanRouter final : public Router<Real> {
 
   std::unique_ptr<Router<Real>> linear_;
   bool causal_;
+  bool sum_;
   int dim_;
   int stride_;
 };
@@ -104,13 +108,14 @@ class SequenceMeanRouter final : public Router<Real> {
 
 void SequenceMeanRouterOptions::bind(Fields& fields) {
   bind_linear_fields(fields, trainable, init, init_scale, bias);
+  fields.add("sum", sum, "m is the sum of the tokens in place of their mean (Chen et al. 2022)");
 }
 
 RouterKind sequence_mean_router() {
   RouterKind kind = router_kind<SequenceMeanRouterOptions, SequenceMeanRouter>(
       "sequence_mean",
-      "γ_e(x) = w_e^T m, m the mean of the tokens of the sequence, in causal models of those up to x; linear "
-      "without sequences");
+      "γ_e(x) = w_e^T m. m is the mean of the sequence's tokens, in causal models of the tokens up to x. "
+      "Without sequences it is a linear router");
   kind.mixes_tokens = true;
   kind.starts_at_rows = true;
   kind.needs_train_rows = starts_at_train_rows<SequenceMeanRouterOptions>;

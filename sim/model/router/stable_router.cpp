@@ -194,8 +194,8 @@ void StableRouterOptions::bind(Fields& fields) {
 RouterKind stable_router() {
   RouterKind kind = router_kind<StableRouterOptions, StableRouter>(
       "stable",
-      "γ_e(h) = w_e^T h, from distil_share of training on a frozen u_e^T x of the model's inputs that has "
-      "learned its assignment (StableMoE, Dai et al. 2022)");
+      "γ_e(h) = w_e^T h until distil_share of training. Later a frozen u_e^T x of the model's inputs, which "
+      "has learned the assignment (StableMoE, Dai et al. 2022)");
   kind.starts_at_rows = true;
   kind.reads_first_inputs = true;
   kind.needs_train_rows = starts_at_train_rows<StableRouterOptions>;

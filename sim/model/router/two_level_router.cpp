@@ -179,8 +179,8 @@ void TwoLevelRouterOptions::bind(Fields& fields) {
 RouterKind two_level_router() {
   RouterKind kind = router_kind<TwoLevelRouterOptions, TwoLevelRouter>(
       "two_level",
-      "γ_e(x) = log softmax(U x)_g + log softmax(W_g x)_e, g the group of e: a hierarchy of two linear gates "
-      "(Jordan, Jacobs 1994)");
+      "γ_e(x) = log softmax(U x)_g + log softmax(W_g x)_e with the group g of e. A hierarchy of two linear "
+      "gates (Jordan, Jacobs 1994)");
   kind.starts_at_rows = true;
   return kind;
 }

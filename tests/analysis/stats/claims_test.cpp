@@ -67,6 +67,20 @@ TEST_CASE("a paired comparison at each point, on the logarithm of a positive met
   CHECK(opposite.points[0].left_at == SweepPoint{{"data.n", 200}});
 }
 
+TEST_CASE("a reading that the paper excludes is judged at its points, but refutes nothing") {
+  const ClaimResult result = judged(
+      versus("loss", ">", R"(, "reading": "excluded", "origin": "paper", "quote": "q")"), doubled_table());
+  CHECK(result.verdict == Verdict::excluded);
+  CHECK(to_string(result.verdict) == "excluded");
+  REQUIRE(result.points.size() == 2);
+  CHECK(result.points[0].verdict == Verdict::refuted);
+  CHECK_FALSE(result.p_value);
+  CHECK_FALSE(result.seeds_to_decide);
+  CHECK_THROWS_AS(
+      judged(versus("loss", ">", R"(, "reading": "excluded", "origin": "paper")"), doubled_table()),
+      UserError);
+}
+
 TEST_CASE("a metric not declared positive is compared by differences") {
   const ClaimResult result = judged(versus("share", "<"), doubled_table());
   CHECK_FALSE(result.points[0].logarithmic);
@@ -222,6 +236,27 @@ TEST_CASE("fewer than three pairs, and pairs that are not complete, are inconclu
   ResultTable elsewhere = doubled_table();
   elsewhere.rows.front().state = "diverged";
   CHECK(judged(less, elsewhere).verdict == Verdict::reproduced);
+}
+
+TEST_CASE("losses of two routers that the task does not teach decide nothing") {
+  const auto table_of = [](bool is_left, bool is_right) {
+    ResultTable table = doubled_table();
+    for (ResultRow& row : table.rows) {
+      row.metrics["test_loss_soft"] = row.metrics.at("loss");
+      row.is_untaught = row.arm == "a" ? is_left : is_right;
+    }
+    return table;
+  };
+  const std::string loss = versus("test_loss_soft", "<"), load = versus("share", "<");
+  const ClaimResult both = judged(loss, table_of(true, true));
+  CHECK(both.verdict == Verdict::inconclusive);
+  for (const ClaimPoint& point : both.points) {
+    CHECK(point.verdict == Verdict::uninformative);
+    CHECK(point.note == "no gradient of the task reaches the routers of both sides");
+  }
+  CHECK(judged(loss, table_of(true, false)).verdict == Verdict::reproduced);
+  CHECK(judged(loss, table_of(false, true)).verdict == Verdict::reproduced);
+  CHECK(judged(load, table_of(true, true)).verdict == judged(load, table_of(false, false)).verdict);
 }
 
 TEST_CASE("a positive metric that is 0 somewhere falls back to differences") {

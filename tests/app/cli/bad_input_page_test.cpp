@@ -76,18 +76,16 @@ std::string page_text() {
   const Workplace workplace;
   std::string page =
       "# Bad input and what the program answers\n\n"
-      "Every refusal has one form: where (a path in the scenario, a file with line and column, an option), "
-      "what was given, what is allowed, and the nearest name where one is misspelt. The exit status is 2, "
-      "nothing has been run or written, and with `--json` the answer is `{\"error\": {\"path\": …, "
-      "\"message\": …}, \"errors\": […]}`. The program reports all errors of a scenario together, one a "
-      "line, each "
-      "with its line and column. With `--json`, each entry of `errors` has `path`, `line`, `column`, "
-      "`message`, "
-      "`given`, `allowed` and `nearest`. The line begins with `moelab: error: `, which the tables leave "
-      "out.\n\n"
-      "The program's own answers make this page; `app/cli/bad_input_page_test` fails when they change. "
-      "After a change that is meant, `MOELAB_WRITE_PAGES=1 ctest --preset test -R bad_input_page` writes it "
-      "anew.\n";
+      "Every refusal has one form. It names the place, what was given, what is allowed, and the nearest "
+      "name. The place is a path in the scenario, a file with line and column, or an option. The exit status "
+      "is 2, and the program has run and written nothing.\n\n"
+      "The program reports all errors of a scenario together, each on a line with its line and column in the "
+      "file. A line begins with `moelab: error: `, which the tables leave out.\n\n"
+      "With `--json` the answer is `{\"error\": {\"path\": …, \"message\": …}, \"errors\": […]}`. Each entry "
+      "of `errors` has `path`, `line`, `column`, `message`, `given`, `allowed` and `nearest`.\n\n"
+      "The program's answers make this page. The test `bad_input_page` fails when they change. After an "
+      "intended change, `MOELAB_WRITE_PAGES=1 ctest --preset test -R bad_input_page` writes the page "
+      "again.\n";
   for (const auto& [title, inputs] : bad_inputs()) {
     page += "\n## " + title + "\n\n| given | answer |\n|---|---|\n";
     for (const BadInput& input : inputs) page += "| " + input.given + " | " + refusal(input) + " |\n";

@@ -76,6 +76,29 @@ TEST_CASE("import: claims judge the arm in the place of their left side, and say
   CHECK(told.at("claims") == Json(after.begin() + static_cast<std::ptrdiff_t>(before.size()), after.end()));
 }
 
+TEST_CASE("import: censored steps are more than those of the run, and decide pairs") {
+  Json scenario = tiny_with_claims(R"([
+    {"id": "faster", "op": "<", "left": {"arm": "learned", "metric": "steps_to_target"},
+     "right": {"arm": "frozen", "metric": "steps_to_target"}}])");
+  scenario["seeds"]["count"] = 6;
+  scenario.erase("sweep");
+  scenario["metrics"].push_back({{"kind", "convergence"}, {"metric", "train_loss"}, {"target", 1e9}});
+  const Bench bench(scenario);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  const std::string table = (bench.folder.path() / "mine.csv").string();
+  std::string csv = "seed,steps_to_target,steps_to_target_censored\n";
+  for (int seed = 0; seed < 6; ++seed) csv += fmt::format("{},,1\n", seed);
+  std::ofstream(table) << csv;
+  const Answer answer = ask({"import", bench.run, table, "--arm", "mine", "--json"});
+  REQUIRE_MESSAGE(answer.status == 0, answer.err);
+  const Json claims = Json::parse(ask({"claims", bench.run, "--json"}).out);
+  const Json& own = claims.back();
+  CHECK(own.at("id") == "faster@mine");
+  // The run is at its target from the start, and the import is still not there after its last step.
+  CHECK(own.at("verdict") == "refuted");
+  CHECK(own.at("points").at(0).at("signs").at("undecided") == 0);
+}
+
 TEST_CASE("import: tables and figures show the arm and mark it; another import takes its place") {
   const Imports bench;
   const std::string alone = ask({"export", bench.run}).out;

@@ -118,6 +118,7 @@ TEST_CASE("families are judged by main readings, for each work and origin") {
               {claim_of("a", "reproduced", "“Falls.” Here: from 1 to 2.", "paper", 0.001),
                claim_of("b", "refuted", "“Falls.” Here: by another measure.", "paper", 0.02, "other"),
                claim_of("c", "refuted", "“Rises.”", "paper", 0.03),
+               claim_of("g", "excluded", "“Rises.” Here: by sums.", "paper", nullptr, "excluded"),
                claim_of("d", "inconclusive", "“Falls.”", "ours", nullptr)}),
        run_of("two", "after Somebody 2020, Fig. 2",
               {claim_of("e", "reproduced", "“Falls.” Here: later.", "paper", 0.03),
@@ -132,6 +133,7 @@ TEST_CASE("families are judged by main readings, for each work and origin") {
   CHECK(families["paper “Falls.”"].at("verdict") == "reproduced");
   CHECK(families["paper “Falls.”"].at("claims") == Json({"one.a", "one.b", "two.e"}));
   CHECK(families["paper “Rises.”"].at("verdict") == "refuted");
+  CHECK(families["paper “Rises.”"].at("claims") == Json({"one.c"}));
   CHECK(families["ours “Falls.”"].at("verdict") == "inconclusive");
   CHECK(families["paper “Stays.”"].at("reading") == "other");
 }

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -200,6 +201,8 @@ TEST_CASE("crossing run: what does not cross or diverged is told, and costs no f
     CHECK(column.note == "does not cross: both ends of [20, 400] lie above 0.001");
   }
   CHECK(crossings_text(load_results(folder.path() / "never")).find("does not cross") != std::string::npos);
+  CHECK(crossings_text(load_results(folder.path() / "never"))
+            .ends_with("in 82 to 99 % where each point draws its own.\n"));
   run(searched(), folder.path() / "most", fails_above(300, 2));
   for (const CrossingColumn& column : columns_in(folder.path() / "most")) {
     CHECK(column.progress.state == CrossingState::no_value);
@@ -275,6 +278,22 @@ TEST_CASE("crossing run: drawn over another path, with its interval, or as an ex
   document["figures"][2]["series"] = "data.train_samples";
   CHECK_THROWS_WITH_AS(expand_scenario(document, "", {}),
                        doctest::Contains("needs another path than the searched one"), UserError);
+}
+
+TEST_CASE("the printed coverage of crossings is the measured one") {
+  std::ifstream file(MOELAB_TEST_DATA "/calibration/table.json");
+  CrossingCoverage measured{{100, 0}, {100, 0}};
+  const Json calibration = Json::parse(file);
+  for (const Json& row : calibration.at("rows")) {
+    const std::string key = row.at("key");
+    if (!key.starts_with("crossing_")) continue;
+    Interval& range = key == "crossing_shared" ? measured.shared : measured.independent;
+    for (const Json& cell : row.at("cells")) {
+      const double coverage = 100 * cell.at("coverage").get<double>();
+      range = {std::min(range.low, coverage), std::max(range.high, coverage)};
+    }
+  }
+  CHECK(crossing_coverage_text(measured) == crossing_coverage_text(kCrossingCoverage));
 }
 
 }  // namespace moelab::crossing_run_test

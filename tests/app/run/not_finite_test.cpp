@@ -55,6 +55,16 @@ DataOptions regression() {
       "measure": {"kind": "drawn", "components": 2}, "train_samples": 40, "test_samples": 30})");
 }
 
+DataOptions patches() {
+  return data_from(R"({"generator": "patches", "dim": 8, "patches": 4,
+      "law": {"kind": "feature_noise", "clusters": 3}, "train_samples": 40, "test_samples": 30})");
+}
+
+DataOptions single_index() {
+  return data_from(R"({"generator": "single_index", "clusters": 2, "dim": 6, "train_samples": 40,
+      "test_samples": 30})");
+}
+
 ModelOptions model_from(const char* text) {
   return resolve_options<ModelOptions>(Json::parse(text), "model");
 }
@@ -74,6 +84,15 @@ ModelOptions transformer() {
   return model_from(R"({"kind": "transformer", "width": 4, "layers": 2, "heads": 2, "feed_forward": 4,
       "moe_layers": [1], "experts": 4, "router": "linear",
       "gating": {"train": {"kind": "topk", "k": 2}, "eval": {"kind": "topk", "k": 2}}})");
+}
+
+ModelOptions filters() {
+  return model_from(R"({"experts": 4, "router": "linear", "expert": {"kind": "filters", "filters": 2},
+      "gating": {"train": {"kind": "topk", "k": 2}, "eval": {"kind": "topk", "k": 2}}})");
+}
+
+ModelOptions neurons() {
+  return model_from(R"({"experts": 4, "router": "linear", "expert": {"kind": "neurons", "width": 2}})");
 }
 
 ModelOptions ridge() {
@@ -124,15 +143,18 @@ std::vector<std::unique_ptr<Example>> examples() {
   all.push_back(std::make_unique<Example>(ridge(), tree()));
   all.push_back(std::make_unique<Example>(transformer(), swapped_language()));
   all.push_back(std::make_unique<Example>(transformer(), language_with_facts()));
+  all.push_back(std::make_unique<Example>(filters(), patches()));
+  all.push_back(std::make_unique<Example>(neurons(), single_index()));
   return all;
 }
 
-/// Groups that a cell measures, and not from its trace or its end.
+/// Groups that a cell measures, and not from its trace, its end, or the rounds of its training.
 std::set<std::string> measured_groups() {
   std::set<std::string> names;
   for (const MetricGroup& group : metric_groups()) {
     const bool at_end = std::ranges::find(group.needs, &needs::last_step) != group.needs.end();
-    if ((group.make_row_meter || group.make_model_meter) && !at_end) names.insert(group.name);
+    const bool of_rounds = group.name == "continual";
+    if ((group.make_row_meter || group.make_model_meter) && !at_end && !of_rounds) names.insert(group.name);
   }
   return names;
 }

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "app/run/cell.h"
 #include "app/run/search.h"
@@ -125,6 +127,33 @@ TEST_CASE("a plateau: no value of the last ones is below the least before by the
   CHECK(run(scenario).trace.back().step == 5);
 }
 
+TEST_CASE("a rise: the first value that is no new least one, if it is low or far above the least") {
+  Json scenario = one_cell();
+  scenario["train"]["lr"] = 3;  // too large, so that the loss rises
+  const auto losses = [](const CellResult& result) {
+    std::vector<double> values;
+    for (const TraceEntry& entry : result.trace) values.push_back(entry.metrics.at("train_loss"));
+    return values;
+  };
+  const std::vector<double> whole = losses(run(scenario));
+  const auto first_after = [&](double below, double by) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      if (whole[i] >= least && (whole[i] <= below || whole[i] > least + by)) return i + 1;
+      least = std::min(least, whole[i]);
+    }
+    return whole.size();
+  };
+  const auto stopped_after = [&](double below, double by) {
+    scenario["train"]["until"] = {{"rise", {{"metric", "train_loss"}, {"below", below}, {"by", by}}}};
+    return losses(run(scenario)).size();
+  };
+  REQUIRE(first_after(1e9, 0) < whole.size());
+  CHECK(stopped_after(1e9, 0) == first_after(1e9, 0));
+  CHECK(stopped_after(-1, 0) == first_after(-1, 0));
+  CHECK(stopped_after(-1, 1e300) == whole.size());
+}
+
 TEST_CASE("phases stop by rules of their own") {
   Json scenario = one_cell();
   scenario["phases"] = {{{"name", "a"}, {"train", {{"until", {{"metric", "train_loss"}, {"above", 0.0}}}}}},
@@ -196,6 +225,8 @@ TEST_CASE("phases and stopping rules that are refused, at their places") {
   refused("/train/until", {{"metric", "train_los"}, {"below", 1}}, "train.until.metric", "train_loss");
   refused("/train/until", {{"metric", "train_loss"}}, "train.until.metric", "needs one level");
   refused("/train/until", {{"below", 1}}, "train.until", "names no rule");
+  refused("/train/until", {{"rise", {{"metric", "train_los"}, {"below", 1}, {"by", 1}}}},
+          "train.until.rise.metric", "train_loss");
   refused("/train/until", {{"metric", "silhouette"}, {"below", 1}}, "train.until.metric", "overlap");
   Json phased = one_cell();
   phased["phases"] = Json::parse(R"([{"name": "a"}, {"name": "b"}])");

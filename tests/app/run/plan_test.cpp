@@ -75,6 +75,25 @@ TEST_CASE("plan: comes back as it was written") {
   CHECK(text_of(scenario).starts_with("{\n \"checksum\": \""));
 }
 
+TEST_CASE("plan: tells cells whose router the task does not teach") {
+  const Json document = Json::parse(R"({
+    "name": "taught",
+    "data": {"generator": "gaussian_mixture", "clusters": 3, "dim": 4, "mean_std": 2, "noise_std": 1,
+             "target": {"kind": "constant", "dim": 2}, "train_samples": 20, "test_samples": 30},
+    "model": {"experts": 3, "router": {"kind": "linear"}, "expert": {"kind": "constant"},
+              "gating": {"train": {"kind": "topk", "k": 1, "renormalize": true}}},
+    "train": {"optimizer": "sgd", "lr": 0.01, "batch_size": 10, "steps": 4},
+    "metrics": ["task"],
+    "arms": {"untaught": {}, "taught": {"model.gating.train.renormalize": false},
+             "frozen": {"model.router.trainable": false}}})");
+  const PlanFile plan;
+  REQUIRE(plan.refusal(text_of(expand_scenario(document, "", {}))).empty());
+  for (const ResultRow& cell : read_plan(plan.file).cells) {
+    CAPTURE(cell.arm);
+    CHECK(cell.is_untaught == (cell.arm == "untaught"));
+  }
+}
+
 TEST_CASE("plan: every byte counts") {
   const PlanFile plan;
   const std::string text = text_of(small_scenario());

@@ -96,6 +96,14 @@ TEST_CASE("fits from a scenario: metrics, entries, table and panels") {
   CHECK(json[0].at("repetitions") == 3);
   CHECK(json[3].at("reported") == "n^-1/2");
   CHECK(json[0].at("reported").is_null());
+  // Fits that missed a better one stay in, and are counted.
+  CHECK_FALSE(json[0].contains("fits_worse_than_oracle"));
+  for (ResultRow& row : results.table.rows) row.metrics["fit_worse_than_oracle"] = row.seed == 0 ? 1 : 0;
+  const Json counted = rates_json(results);
+  CHECK(counted[0].at("repetitions") == 3);
+  CHECK(counted[0].at("fits_worse_than_oracle") == 3);
+  CHECK(counted[0].at("fits_with_oracle") == 9);
+  CHECK(rates_text(results).find("3 of 9 fits worse than their oracle-started fit") != std::string::npos);
 }
 
 TEST_CASE("what a scenario of fits and rates may get wrong") {

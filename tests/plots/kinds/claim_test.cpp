@@ -28,30 +28,30 @@ RunResults censored_pairs() {
   return results;
 }
 
-Figure claim_figure(const RunResults& results) {
-  return built_figure<Figure>({{"kind", "claim"}, {"id", "f"}, {"claim", "sooner"}}, results);
+Forest claim_figure(const RunResults& results) {
+  return built_figure<Forest>({{"kind", "claim"}, {"id", "f"}, {"claim", "sooner"}}, results);
 }
 
 }  // namespace
 
 TEST_CASE("a claim of censored steps shows the shares that the sign test judges") {
   RunResults results = censored_pairs();
-  const Figure figure = claim_figure(results);
-  CHECK(figure.y_label == "share of pairs, left below right");
-  CHECK_FALSE(figure.y_log);
-  CHECK(figure.y_range == std::pair(0.0, 1.0));
-  const std::vector<FigureSeries>& series = figure.panels.at(0).series;
-  REQUIRE(series.size() == 2);
-  CHECK(series[0].name == "decidable pairs, 95 % interval");
+  const Forest figure = claim_figure(results);
+  const ForestPanel& panel = figure.panels.at(0);
+  CHECK(panel.label == "share of pairs, left below right");
+  CHECK_FALSE(panel.is_log);
+  CHECK(panel.range == std::pair(0.0, 1.0));
+  CHECK(panel.no_effect == 0.5);
+  CHECK(figure.csv.find("\"decidable pairs, 95 % interval\"") != std::string::npos);
+  CHECK(figure.csv.find("\"equal chances, 1/2\"") != std::string::npos);
+  REQUIRE(panel.rows.size() == 2);
   // Of n = 20 four of five pairs; n = 10, which is judged by its interval, stands in the caption.
-  CHECK_FALSE(series[0].points.at(0).mean);
-  const FigurePoint& share = series[0].points.at(1);
+  CHECK_FALSE(panel.rows[0].mean);
+  const ForestRow& share = panel.rows[1];
+  CHECK(share.point == "20");
   CHECK(share.mean.value() == doctest::Approx(0.8));
   CHECK(share.low.value() == doctest::Approx(0.2836).epsilon(1e-3));
   CHECK(share.high.value() == doctest::Approx(0.9949).epsilon(1e-3));
-  CHECK_FALSE(share.censored);
-  CHECK(series[1].name == "equal chances, 1/2");
-  for (const FigurePoint& point : series[1].points) CHECK(point.mean == 0.5);
   CHECK(figure.caption.find(" 20: 4 of 5 (2 more tied or unknown).") != std::string::npos);
   CHECK(figure.caption.find(" Not drawn, without a censored step: geometric mean of left ÷ right with its "
                             "95 % interval, 10: 0.518 [") != std::string::npos);
@@ -62,25 +62,19 @@ TEST_CASE("the figure of a claim of a decided run shows its sequences, and share
   RunResults results = censored_pairs();
   results.table.is_decided = true;
   results.head.decided = DecidedSeeds{3, {}};
-  const FigureSeries shares = claim_figure(results).panels.at(0).series.at(0);
-  CHECK(shares.name == "decidable pairs");
-  CHECK(shares.points.at(1).mean.value() == doctest::Approx(0.8));
-  CHECK_FALSE(shares.points[1].low);
+  const Forest shares = claim_figure(results);
+  CHECK(shares.csv.find("\"decidable pairs\"") != std::string::npos);
+  CHECK(shares.panels.at(0).rows.at(1).mean.value() == doctest::Approx(0.8));
+  CHECK_FALSE(shares.panels[0].rows[1].low);
 
-  const Figure censored_nowhere = [&] {
-    RunResults exact = results;
-    std::erase_if(exact.table.rows,
-                  [](const ResultRow& row) { return row.point.at(0).second.number() == 20; });
-    return claim_figure(exact);
-  }();
-  RunResults fixed = results;
-  std::erase_if(fixed.table.rows, [](const ResultRow& row) { return row.point.at(0).second.number() == 20; });
-  fixed.table.is_decided = false;
-  const FigureSeries sequence = censored_nowhere.panels.at(0).series.at(0);
-  const FigureSeries interval = claim_figure(fixed).panels.at(0).series.at(0);
-  CHECK(sequence.name == "paired seeds, 95 % confidence sequence");
-  CHECK(interval.name == "paired seeds, 95 % interval");
-  CHECK(sequence.points.at(0).low.value() < interval.points.at(0).low.value());
+  RunResults exact = results;
+  std::erase_if(exact.table.rows, [](const ResultRow& row) { return row.point.at(0).second.number() == 20; });
+  const Forest sequence = claim_figure(exact);
+  exact.table.is_decided = false;
+  const Forest interval = claim_figure(exact);
+  CHECK(sequence.csv.find("paired seeds, 95 % confidence sequence") != std::string::npos);
+  CHECK(interval.csv.find("paired seeds, 95 % interval") != std::string::npos);
+  CHECK(sequence.panels[0].rows.at(0).low.value() < interval.panels[0].rows.at(0).low.value());
 }
 
 TEST_CASE("metrics in an expression of a claim have the names that they have at axes") {

@@ -75,6 +75,27 @@ TEST_CASE("the figure of a claim: paired ratios with the line that they are judg
   CHECK(drawings[1].csv.find("\"tolerance 0.1\",-0.5,1.1,,") != std::string::npos);
 }
 
+TEST_CASE("all claims make one forest plot, with a row for each claim and point in their order") {
+  const RunResults results = paired_results();
+  const Forest forest = claims_forest(figure_source(results, "."), "claims").value();
+  CHECK(forest.title == "Claims: 1 reproduced, 1 refuted");
+  REQUIRE(forest.panels.size() == 1);
+  const ForestPanel& panel = forest.panels[0];
+  CHECK(panel.is_log);
+  CHECK(panel.no_effect == 1);
+  REQUIRE(panel.rows.size() == 4);
+  CHECK(panel.rows[0].claim == "below");
+  CHECK(panel.rows[1].point == "20");
+  CHECK(panel.rows[3].claim == "equal");
+  CHECK(panel.rows[3].limits == std::vector<double>{0.9, 1.1});
+  for (const ForestRow& row : panel.rows) CHECK(row.mean.value() == doctest::Approx(0.5));
+  const ForestLayout layout(forest);
+  // A line for the name of each claim, and one for each point.
+  CHECK(layout.panels.at(0).own_y->high == 6);
+  CHECK(layout.marks.at(0).at(0).look.marker != layout.marks[0].at(2).look.marker);
+  CHECK(forest.csv.find("\"left ÷ right\",\"equal\",\"20\",0.5") != std::string::npos);
+}
+
 TEST_CASE("the figure of a claim calls arms and metrics by their labels, in its title as at its axes") {
   RunResults results = paired_results();
   const std::vector<Drawing> plain = claim_drawings(figure_source(results, "."));

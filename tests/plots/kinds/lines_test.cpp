@@ -94,7 +94,7 @@ TEST_CASE("one line for each arm, gaps where a cell failed, everything named") {
   CHECK(figure.caption ==
         "Fig. 2c. 3 seeds: geometric mean, 95 % interval of logarithms; thin lines: single seeds. Cells left "
         "out: 1 "
-        "failed.");
+        "failed. Outside the axis: dense reaches 5.8e+07; learned reaches 65.");
 }
 
 TEST_CASE("metrics that do not apply give no line, and the Bayes floor is drawn once") {
@@ -126,7 +126,7 @@ TEST_CASE("a floor far below a logarithmic axis is told in the caption") {
   CHECK(floor_at(0.008, "linear").panels[0].series.size() == 3);
   const Figure below = floor_at(0.008, "log");
   CHECK(below.panels[0].series.size() == 2);
-  CHECK(below.caption.ends_with(" Bayes floor: 0.002, below the figure."));
+  CHECK(below.caption.find(" Bayes floor: 0.002, below the figure.") != std::string::npos);
 }
 
 TEST_CASE("a line that a logarithmic axis cannot show is named in the caption") {

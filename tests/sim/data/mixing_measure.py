@@ -4,6 +4,7 @@
 """
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -53,9 +54,15 @@ def gates_of(case, scores):
 
 
 def expert(case, slope, intercept, x):
-    value = slope @ x + intercept
     kind = case["expert"]
-    return max(value, 0) if kind["kind"] == "relu" else value ** kind.get("power", 1)
+    length = np.hypot(np.linalg.norm(slope), intercept) if kind.get("normalize") == "unit" else 1
+    value = (slope @ x + intercept) / length
+    units = {
+        "relu": lambda z: max(z, 0),
+        "gelu": lambda z: z * math.erfc(-z / math.sqrt(2)) / 2,
+        "sigmoid": lambda z: 1 / (1 + math.exp(-z)),
+    }
+    return units.get(kind["kind"], lambda z: z ** kind.get("power", 1))(value)
 
 
 def regression(case, x):
@@ -80,7 +87,14 @@ def main():
         {"kind": "sigmoid", "renormalize": False},
         {"kind": "sigmoid", "renormalize": True},
     ]
-    experts = [{"kind": "linear"}, {"kind": "polynomial", "power": 3}, {"kind": "relu"}]
+    experts = [
+        {"kind": "linear"},
+        {"kind": "polynomial", "power": 3},
+        {"kind": "relu"},
+        {"kind": "gelu"},
+        {"kind": "sigmoid", "normalize": "unit"},
+        {"kind": "polynomial", "power": 2, "normalize": "unit"},
+    ]
     cases = []
     for i, router in enumerate(routers):
         for j, gating in enumerate(gatings):
@@ -89,7 +103,7 @@ def main():
             case = {
                 "router": router,
                 "gating": gating,
-                "expert": experts[(i + j) % 3],
+                "expert": experts[(2 * i + j) % len(experts)],
                 "gate": random.normal(size=(COMPONENTS, DIM)),
                 "bias": random.normal(size=COMPONENTS),
                 "slope": random.normal(size=(COMPONENTS, DIM)),

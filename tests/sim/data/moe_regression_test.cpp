@@ -58,6 +58,46 @@ TEST_CASE("the regression function by hand, for every router and expert") {
   CHECK(std::abs(at_second(1, 0) - (1 - gate(-8 + 0.5, -4))) <= kRounding);
 }
 
+TEST_CASE("GELU, sigmoid and unit experts by hand") {
+  // At (0, −2) the affine parts are 1 and −0.75, the gates those of scores −7.5 and −4.
+  const Matrix x = (Matrix(1, 2) << 0, -2).finished();
+  const auto value = [&](const Json& expert) {
+    return (*problem_of({{"expert", expert}})->bayes_prediction(x))(0, 0);
+  };
+  const double second = 1 / (1 + std::exp(-3.5)), first = 1 - second;
+  const double phi_one = 0.841344746068542949, phi_other = 0.226627352376867935;
+  CHECK(std::abs(value("gelu") - (first * phi_one - second * 0.75 * phi_other)) <= kRounding);
+  CHECK(std::abs(value("sigmoid") - (first / (1 + std::exp(-1.0)) + second / (1 + std::exp(0.75)))) <=
+        kRounding);
+  // Lengths √3 and √(4 + 1/4 + 1/16).
+  const double one = 1 / std::sqrt(3.0), other = -0.75 / std::sqrt(4.3125);
+  CHECK(std::abs(value({{"kind", "linear"}, {"normalize", "unit"}}) - (first * one + second * other)) <=
+        kRounding);
+  CHECK(std::abs(value({{"kind", "polynomial"}, {"power", 2}, {"normalize", "unit"}}) -
+                 (first * one * one + second * other * other)) <= kRounding);
+}
+
+TEST_CASE("unit experts of every seed have length 1, and an expert 0 is refused") {
+  for (const char* kind : {"linear", "polynomial", "relu", "gelu", "sigmoid"}) {
+    const Json changes = {{"expert", {{"kind", kind}, {"normalize", "unit"}}},
+                          {"shared_experts", 1},
+                          {"measure", {{"kind", "drawn"}, {"components", 3}, {"slope_std", 2}}}};
+    const std::unique_ptr<Problem> problem = problem_of(changes);
+    const MixingMeasure& truth = *problem->true_measure();
+    CHECK(truth.form.unit);
+    for (Eigen::Index j = 0; j < 3; ++j)
+      CHECK(std::abs(std::hypot(truth.slope.row(j).norm(), truth.intercept[j]) - 1) <= kRounding);
+    CHECK(std::abs(std::hypot(truth.shared_slope.norm(), truth.shared_intercept[0]) - 1) <= kRounding);
+  }
+  Json data = data_with({{"expert", {{"kind", "relu"}, {"normalize", "unit"}}}});
+  data["measure"]["slope"][1] = {0, 0};
+  CHECK_NOTHROW(check(data_of(data)));
+  data["measure"]["intercept"][1] = 0;
+  CHECK_THROWS_WITH_AS(check(data_of(data)), doctest::Contains("(a, b) is 0"), InvalidOption);
+  data["measure"] = {{"kind", "drawn"}, {"components", 2}, {"slope_std", 0}, {"intercept_std", 0}};
+  CHECK_THROWS_AS(check(data_of(data)), InvalidOption);
+}
+
 TEST_CASE("the regression function of other gates by hand") {
   // At x = (4, 3) scores 24.5 and 6, experts 0 and 9.75; at (0, −2): −7.5 and −4, 1 and −0.75.
   const Matrix x = (Matrix(2, 2) << 4, 3, 0, -2).finished();
@@ -112,13 +152,16 @@ TEST_CASE("two levels by hand: a group's share, and an expert's in it") {
   CHECK((gates_at_zero(*problem->true_measure()) - weights).isZero(kRounding));
 }
 
-TEST_CASE("a fit may select more components than its truth, and nothing else may differ") {
+TEST_CASE(
+    "a fit may select more components than its truth or have free lengths, and nothing else may differ") {
   MixtureForm truth{.selected = 2}, fit{.selected = 3};
   CHECK(is_same_family(fit, truth));
   fit.selected = 0;
   CHECK_FALSE(is_same_family(fit, truth));
   CHECK_FALSE(is_same_family({.gate = MixtureForm::Gate::sigmoid}, {}));
   CHECK_FALSE(is_same_family({.shared = 1}, {}));
+  CHECK_FALSE(is_same_family({.expert = MixtureForm::Expert::gelu}, {}));
+  CHECK(is_same_family({}, {.unit = true}));
 }
 
 TEST_CASE("effective directions: rows, unit rows, rows over norm plus τ1") {

@@ -72,6 +72,43 @@ TEST_CASE("the best prediction weighs the components by their own covariances") 
   }
 }
 
+TEST_CASE("means may vanish off the tight features, where the component's mean is 0") {
+  using Means = gaussian_mixture::TightSubsets::Means;
+  DataOptions data = tight_mixture(0);
+  const auto drawn_means = [&](Means means) {
+    GaussianMixtureOptions options = data.options().get<GaussianMixtureOptions>();
+    options.covariance = gaussian_mixture::TightSubsets{
+        .tight_features = kTight, .tight_std = 0.1, .correlation = 0, .means = means};
+    const std::unique_ptr<Problem> problem = draw_problem(options, {1, 0});
+    const Dataset rows = draw_set(*problem, {1, 0}, Purpose::test_data, kSamples);
+    Matrix means_of(kClusters, kDim);
+    for (int c = 0; c < kClusters; ++c) {
+      std::vector<Eigen::Index> own;
+      for (std::size_t i = 0; i < rows.cluster.size(); ++i) {
+        if (rows.cluster[i] == c) own.push_back(static_cast<Eigen::Index>(i));
+      }
+      means_of.row(c) = rows.x(own, Eigen::all).colwise().mean();
+    }
+    return means_of;
+  };
+  const Matrix all = drawn_means(Means::all), tight = drawn_means(Means::tight);
+  // A mean of 10,000 rows of deviation 2 is within .1 of its cluster's.
+  for (int c = 0; c < kClusters; ++c) {
+    int kept = 0, vanished = 0;
+    for (int q = 0; q < kDim; ++q) {
+      if (std::abs(tight(c, q)) < 0.1) {
+        ++vanished;
+      } else {
+        CHECK(std::abs(tight(c, q) - all(c, q)) < 0.01);
+        ++kept;
+      }
+    }
+    CHECK(kept == kTight);
+    CHECK(vanished == kDim - kTight);
+    CHECK(all.row(c).cwiseAbs().minCoeff() > 0.1);
+  }
+}
+
 TEST_CASE("fields that cannot be are refused") {
   const auto path_of = [](const DataOptions& data) {
     try {
@@ -84,6 +121,12 @@ TEST_CASE("fields that cannot be are refused") {
   CHECK(path_of(tight_mixture(0)).empty());
   CHECK(path_of(tight_mixture(0, kDim + 1)) == "data.covariance.tight_features");
   CHECK(path_of(tight_mixture(1.0)) == "data.covariance.correlation");
+  GaussianMixtureOptions apart = tight_mixture(0).options().get<GaussianMixtureOptions>();
+  apart.separation = 0.1;
+  CHECK(path_of(apart).empty());
+  apart.covariance = gaussian_mixture::TightSubsets{.tight_features = kTight,
+                                                    .means = gaussian_mixture::TightSubsets::Means::tight};
+  CHECK(path_of(apart) == "data.covariance.means");
 }
 
 }  // namespace

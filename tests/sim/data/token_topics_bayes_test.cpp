@@ -71,6 +71,22 @@ TEST_CASE("the Bayes predictor sums over topics and clusters, and beats the one 
   CHECK((together - y).squaredNorm() < 0.95 * (alone - y).squaredNorm());
 }
 
+TEST_CASE("with weights, tight features and spurious coordinates no function of x explains its errors") {
+  const Json tight = {{"kind", "tight_subsets"}, {"tight_features", 2}, {"tight_std", 0.3}};
+  const Json changes = {
+      {"mean_std", 0.5}, {"weight_power", 1.0}, {"spurious_dims", 1}, {"covariance", tight}};
+  const std::unique_ptr<Problem> problem = problem_of(changes);
+  const Dataset data = sample(*problem, 20000);
+  const Matrix best = *problem->bayes_prediction(data.x);
+  CHECK(residual_correlation(data.x, data.y, best) < 5);
+  // The predictor of the same clusters at equal weights is another function.
+  Json equal = changes;
+  equal.erase("weight_power");
+  const Matrix other = *problem_of(equal)->bayes_prediction(data.x);
+  CHECK((best - data.y).squaredNorm() < 0.999 * (other - data.y).squaredNorm());
+  CHECK(residual_correlation(data.x, data.y, other) > 5);
+}
+
 TEST_CASE("without noise the Bayes predictor is exact, and classes are certain") {
   for (const Json& target : {kConstant, kClass}) {
     const std::unique_ptr<Problem> still = problem_of({{"noise_std", 0}, {"target", target}});

@@ -159,6 +159,58 @@ TEST_CASE("rows of W_c are N(0, I / d) over problems") {
   CHECK(standard_normal_deviation(slopes) > kStandardErrors);
 }
 
+TEST_CASE("weights fall as a power of the cluster's number among the clusters of a sequence's topics") {
+  // One set holds all topics, so the clusters have the weights themselves.
+  const Dataset data = sample(*problem_of({{"topics_per_sequence", kTopics}, {"weight_power", 1.0}}), 20000);
+  constexpr int kClusters = kTopics * kPerTopic;
+  Vector counts = Vector::Zero(kClusters), uneven(kClusters);
+  for (const int c : data.cluster) ++counts[c];
+  for (int c = 0; c < kClusters; ++c) uneven[c] = counts[c] * (c + 1);
+  CHECK_FALSE(looks_uniform(counts));
+  double total = 0, statistic = 0;
+  for (int c = 0; c < kClusters; ++c) total += 1.0 / (c + 1);
+  for (int c = 0; c < kClusters; ++c) {
+    const double expected = counts.sum() / (c + 1) / total;
+    statistic += (counts[c] - expected) * (counts[c] - expected) / expected;
+  }
+  CHECK(below_quantile(statistic, kClusters - 1));
+  // The power 0 is the uniform law.
+  const Dataset even = sample(*problem_of({{"weight_power", 0.0}}), 20000);
+  Vector even_counts = Vector::Zero(kClusters);
+  for (std::size_t i = 0; i < even.cluster.size(); i += 3) ++even_counts[even.cluster[i]];
+  CHECK(looks_uniform(even_counts));
+}
+
+TEST_CASE("clusters are tight on features of their own, and spurious coordinates are N(0, 1)") {
+  const Json tight = {{"kind", "tight_subsets"}, {"tight_features", 1}, {"tight_std", 0.1}};
+  const std::unique_ptr<Problem> problem = problem_of({{"spurious_dims", 2}, {"covariance", tight}});
+  CHECK(problem->layout().input_dim == kDim + 2);
+  const Dataset data = sample(*problem, 20000);
+  const Matrix tokens = token_rows(*problem, data.x, kDim + 2);
+  CHECK(standard_normal_deviation(tokens.rightCols(2)) < kStandardErrors);
+  for (int c = 0; c < problem->clusters(); ++c) {
+    const Matrix own = rows_of(tokens, data.cluster, c);
+    const Matrix centred = own.rowwise() - own.colwise().mean();
+    const Vector deviations =
+        (centred.array().square().colwise().sum() / static_cast<double>(own.rows() - 1)).sqrt();
+    const double error = kStandardErrors / std::sqrt(2.0 * static_cast<double>(own.rows()));
+    int narrow = 0;
+    for (int q = 0; q < kDim; ++q) {
+      const double expected = deviations[q] < 0.5 ? 0.1 : 1;
+      narrow += deviations[q] < 0.5 ? 1 : 0;
+      CHECK(std::abs(deviations[q] / expected - 1) < error);
+    }
+    CHECK(narrow == 1);
+  }
+  // Means do not depend on it.
+  const Matrix means = means_of(Json::object());
+  for (int c = 0; c < problem->clusters(); ++c) {
+    const Matrix own = rows_of(tokens, data.cluster, c);
+    CHECK((own.leftCols(kDim).colwise().mean() - means.row(c)).cwiseAbs().maxCoeff() <
+          kStandardErrors / std::sqrt(static_cast<double>(own.rows())));
+  }
+}
+
 TEST_CASE("the first samples of a set are the smaller set, and pieces equal the whole, to the last bit") {
   for (const Json& target : {kConstant, kLinear, kClass, kLinearClass}) {
     const std::unique_ptr<Problem> problem = problem_of({{"target", target}});
@@ -196,6 +248,17 @@ TEST_CASE("a bad field is named with what is allowed") {
   CHECK(message({{"target", {{"kind", "linear_class"}, {"classes", 11}}}}) == "accepted");
   CHECK(message({{"target", "clas"}}).find("'class'") != std::string::npos);
   CHECK(message({{"clusters", 3}}).starts_with("data.clusters"));
+  const auto tight = [](const char* field, const Json& value) {
+    Json law = {{"kind", "tight_subsets"}, {"tight_features", 2}};
+    law[field] = value;
+    return law;
+  };
+  CHECK(message({{"covariance", tight("tight_features", 5)}}) ==
+        "data.covariance.tight_features: got 5, needs at most data.dim = 4");
+  CHECK(message({{"covariance", tight("correlation", 0.5)}}) ==
+        "data.covariance.correlation: got 0.5, needs 0 with token_topics");
+  CHECK(message({{"covariance", tight("means", "tight")}, {"separation", 0.1}})
+            .starts_with("data.covariance.means"));
 }
 
 }  // namespace

@@ -82,8 +82,11 @@ inline void check_gradients(const ModelOptions& options, const Layout& layout, i
   const auto [batch, differences_of] = smooth_batch(model, samples, *loss);
   model.loss_and_gradient(batch, *loss);
   // A router without parameters leaves its group to the gating's alone, whose gradient may be zero.
-  const bool reaches_scores = model.network().has_router() && options.gating.train.entry().reaches_scores &&
-                              learns(options.router.entry());
+  const bool is_taught = model.network().has_router() &&
+                         reaches_scores(options.gating.train, model.network().experts()) &&
+                         learns(options.router.entry()) &&
+                         // A softmax over one token is constant.
+                         !(layout.tokens == 1 && options.gating.train.as<PatchChoiceGatingOptions>());
   for (const ParameterGroup& group : model.groups()) {
     const bool is_router = group.role == ParameterGroup::Role::router;
     const std::vector<double>& differences = differences_of.at(group.begin);
@@ -95,8 +98,7 @@ inline void check_gradients(const ModelOptions& options, const Layout& layout, i
     // what lies below only where the experts read their inputs; else the gradient is zero.
     const auto is_zero = [](double value) { return value == 0; };
     // The same where no expert serves a row: relu gates of scores that are never positive.
-    if ((!reaches_scores || serves_none(model)) &&
-        std::all_of(differences.begin(), differences.end(), is_zero)) {
+    if ((!is_taught || serves_none(model)) && std::all_of(differences.begin(), differences.end(), is_zero)) {
       CHECK(std::all_of(gradient.begin(), gradient.end(), is_zero));
       continue;
     }

@@ -4,6 +4,7 @@
 
 #include "sim/model/expert/expert.h"
 #include "sim/model/router/routers.h"
+#include "tests/sim/data/data_of.h"
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/learning_routers.h"
 
@@ -46,6 +47,76 @@ TEST_CASE("a linear router with biases, experts of another power: gradients equa
           (kInputs + 1) * kExperts);
     check_gradients(options, kLayout, kRows);
   }
+}
+
+TEST_CASE("unit experts: gradients equal central differences, and no gradient changes a length") {
+  const Layout layout{.input_dim = kInputs, .output_dim = 1};
+  for (const char* kind : {"linear", "polynomial", "relu", "gelu", "sigmoid"}) {
+    for (const int shared : {0, 2}) {
+      CAPTURE(kind);
+      CAPTURE(shared);
+      const Json expert = {{"kind", kind}, {"normalize", "unit"}};
+      ModelOptions options =
+          example_model(LinearRouterOptions{.bias = true}, resolve_options<ExpertOptions>(expert),
+                        SoftGatingOptions{}, kExperts);
+      options.shared_experts = shared;
+      check_gradients(options, layout, kRows);
+
+      ExampleModel<double> model(options, layout, {3, 0});
+      for (double& value : model.parameters()) value *= 1.7;
+      const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
+      const ExampleBatch<double> batch = model.batch(1, kRows);
+      model.loss_and_gradient(batch, *loss);
+      Vector along = Vector::Zero(kExperts), length = Vector::Zero(kExperts);
+      for (const auto& [name, places] : array_places(model.network())) {
+        if (name != "expert_weight_1" && name != "expert_bias_1") continue;
+        const std::size_t width = places.size() / kExperts;
+        for (std::size_t i = 0; i < places.size(); ++i) {
+          const auto e = static_cast<Eigen::Index>(i / width);
+          const double value = model.parameters()[places[i]], slope = model.gradient()[places[i]];
+          along[e] += value * slope;
+          length[e] += std::abs(value * slope);
+        }
+      }
+      CHECK(length.sum() > 0);  // a rectifier may be off at every row
+      CHECK((along.cwiseAbs() - 1e-13 * length).maxCoeff() <= 0);
+
+      // The function ignores the lengths, and the saved arrays have length 1.
+      const auto before = model.loss_and_gradient(batch, *loss);
+      for (const NamedArray<double>& array : model.arrays()) {
+        if (array.name != "expert_weight_1") continue;
+        CHECK(array.shape == std::vector<std::int64_t>{kExperts, kInputs});
+      }
+      std::vector<NamedArray<double>> saved = model.arrays();
+      for (std::size_t i = 0; i + 1 < saved.size(); ++i) {
+        if (!saved[i].unit_with_next) continue;
+        const auto rows = static_cast<std::size_t>(saved[i].shape[0]);
+        REQUIRE(saved[i + 1].shape == std::vector<std::int64_t>{static_cast<std::int64_t>(rows)});
+        for (std::size_t e = 0; e < rows; ++e) {
+          double square = saved[i + 1].values[e] * saved[i + 1].values[e];
+          for (std::size_t j = 0; j < kInputs; ++j) {
+            const double value = saved[i].values[e * kInputs + j];
+            square += value * value;
+          }
+          CHECK(square == doctest::Approx(1).epsilon(1e-14));
+        }
+      }
+      auto place = saved.begin();
+      for (const auto& [name, places] : array_places(model.network())) {
+        for (std::size_t i = 0; i < places.size(); ++i) model.parameters()[places[i]] = place->values[i];
+        ++place;
+      }
+      CHECK(model.loss_and_gradient(batch, *loss) == doctest::Approx(before).epsilon(1e-13));
+    }
+  }
+}
+
+TEST_CASE("unit experts have one output") {
+  const ModelOptions options =
+      example_model(LinearRouterOptions{}, LinearExpertOptions{.normalize = ExpertLength::unit},
+                    SoftGatingOptions{}, kExperts);
+  CHECK_THROWS_WITH_AS(Network<double>(options, kLayout),
+                       doctest::Contains("needs one layer and data of one output"), InvalidOption);
 }
 
 TEST_CASE("dense models: gradients equal central differences") {

@@ -32,11 +32,9 @@ TEST_CASE("parameter counts by hand") {
                                        {"nearest_centroid", 0, 0},
                                        {"hash", 0, 0},
                                        {"random", 0, 0}};
-  const std::vector<Counts> experts = {{"constant", 3, 0},
-                                       {"linear", 18, 3},
-                                       {"mlp", 36 + 42 + 21, 6},
-                                       {"polynomial", 18, 3},
-                                       {"relu", 18, 3}};
+  const std::vector<Counts> experts = {{"constant", 3, 0},    {"linear", 18, 3}, {"mlp", 36 + 42 + 21, 6},
+                                       {"polynomial", 18, 3}, {"relu", 18, 3},   {"gelu", 18, 3},
+                                       {"sigmoid", 18, 3}};
   for (const Counts& router : routers) {
     for (const Counts& expert : experts) {
       const ModelOptions options = model_of_kinds(router.kind, expert.kind, kSoft, kExperts);

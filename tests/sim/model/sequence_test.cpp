@@ -167,6 +167,8 @@ TEST_CASE("sequences, every router and gating: gradients equal central differenc
       for (const NamedGating& gating : example_gatings()) {
         CAPTURE(router.name);
         CAPTURE(gating.name);
+        // All tokens of a sequence have the same scores, so a softmax over its tokens is constant.
+        if (router.name == "sequence_mean" && gating.name == "patch_choice") continue;
         const ModelOptions options =
             example_model(RouterOptions::example(router.name), expert, gating.rule, kExperts);
         check_gradients(options, sequences(options, per_token), kSamples);

@@ -207,6 +207,23 @@ TEST_CASE("a component more than the truth has gains a little, and never loses")
   CHECK(many.mixture->variance.minCoeff() > 0);
 }
 
+TEST_CASE("a search by likelihood is at least as high as many starts, with the oracle as a bound") {
+  for (const int experts : {2, 3}) {
+    CAPTURE(experts);
+    LikelihoodRun found(experts, 1000), many(experts, 1000);
+    SearchStartOptions search;
+    search.rows = 1000;
+    search.starts = 40;
+    const FitOutcome outcome = found.run(search), best = many.run(kBest);
+    REQUIRE(outcome.search);
+    CHECK(outcome.state == TrainState::done);
+    CHECK(outcome.likelihood >= best.likelihood - 1e-6);
+    CHECK(outcome.search->oracle_gap.value() <= 1e-6);
+    CHECK(outcome.search->times_best >= 1);
+    CHECK((outcome.search->is_settled || outcome.starts == 40));
+  }
+}
+
 TEST_CASE("fits by likelihood that cannot be are refused, and one may be interrupted") {
   LikelihoodRun relu(2, 100, {{"kind", "relu"}}), linear(2, 100);
   CHECK_THROWS_WITH_AS(relu.run(kBest), doctest::Contains("train.optimizer.likelihood"), InvalidOption);

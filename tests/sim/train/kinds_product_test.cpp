@@ -53,6 +53,7 @@ std::string reason(const Parts& parts) {
     const int tokens = data.tokens ? data.tokens(data.example) : 1;
     if (loss.needs_sequences && tokens == 1) return "needs samples of several tokens";
     if (loss.needs_noise && !parts.gating.as<NoisyTopKGatingOptions>()) return "with learned noise";
+    if (loss.needs_moves) return "needs train.optimizer \"minimum_norm\"";
     if (loss.path == AuxiliaryPath::pair_outputs && has_slots) return "they read slots";
   }
   if (router.needs_image && !data.has_image) return "router needs images";
@@ -183,7 +184,8 @@ TEST_CASE("what a kind needs of the rest of a scenario stands in its help") {
   }
   for (const AuxiliaryLossKind& kind : auxiliary_loss_kinds()) {
     CAPTURE(kind.name);
-    CHECK((kind.help.find("; needs ") != std::string::npos) == (kind.needs_sequences || kind.needs_noise));
+    CHECK((kind.help.find("; needs ") != std::string::npos) ==
+          (kind.needs_sequences || kind.needs_noise || kind.needs_moves));
   }
 }
 

@@ -91,4 +91,10 @@ TEST_CASE(
   CHECK(verdict_of(check_specialists(kEffort, 0.01)) == CheckVerdict::fails);
 }
 
+TEST_CASE("theorem 2 in its own setting: specialists after logarithmic steps, then directions stay") {
+  CHECK(verdict_of(check_sample_specialists(kEffort, false)) == CheckVerdict::holds);
+  CHECK(verdict_of(check_sample_specialists(kEffort, true)) == CheckVerdict::holds);
+  CHECK(verdict_of(check_sample_specialists(kEffort, false, 0.01)) == CheckVerdict::fails);
+}
+
 }  // namespace moelab::theorem2_test

@@ -37,11 +37,17 @@ TEST_CASE("independence: laws of tokens and of pairs are distributions, the post
   CHECK((pair_given_tokens(world, TokenModel::similarity_aware, {0, 1, 2}) -
          pair_given_tokens(world, TokenModel::plain, {0, 1, 2}))
             .norm() > 1e-3);
+  // The sum over the sources of all tokens has the factors of the product.
+  for (const TokenModel model : {TokenModel::similarity_aware, TokenModel::attention_aware}) {
+    CHECK((summed_pair(world, model, {0, 2, 1}) - pair_given_tokens(world, model, {0, 2, 1})).norm() <
+          kRounding);
+  }
 }
 
 TEST_CASE(
     "independence: given tokens in all models, without them where routings are mixed or tokens depend") {
   CHECK(verdict_of(check_independent_given_tokens(kEffort)) == CheckVerdict::holds);
+  CHECK(verdict_of(check_independent_given_tokens(kEffort, true)) == CheckVerdict::fails);
   CHECK(verdict_of(check_dependent_given_tokens(kEffort, TokenModel::similarity_aware)) ==
         CheckVerdict::fails);
   for (const TokenModel model : {TokenModel::plain, TokenModel::attention}) {

@@ -183,4 +183,10 @@ TEST_CASE("likelihoods survive in logarithms, precisely where squares are subtra
   CHECK(verdict_of(check_precise(kEffort, squares)) == CheckVerdict::fails);
 }
 
+TEST_CASE("the head of Eq. 14 has its prior on average, and not all of the posterior") {
+  CHECK(verdict_of(check_single_head(kEffort, 0.5)) == CheckVerdict::holds);
+  CHECK(verdict_of(check_single_head(kEffort, 0.55)) == CheckVerdict::fails);
+  CHECK(verdict_of(check_single_head(kEffort, 1)) == CheckVerdict::fails);
+}
+
 }  // namespace moelab::models_test

@@ -104,6 +104,51 @@ TEST_CASE("of a form that sees more than is named, or less, the Gram matrix tell
   CHECK(check_gram(kEffort, squares).measured == 0);
 }
 
+TEST_CASE(
+    "unit experts: f sees every direction on the sphere, and any split of a component to second order") {
+  for (const NamedForm& gate : gate_forms()) {
+    for (const NamedForm& expert : with_unit_experts(gate)) {
+      CAPTURE(gate.name);
+      CAPTURE(expert.name);
+      CHECK(verdict_of(check_gram(kEffort, expert.form)) == CheckVerdict::holds);
+      CHECK_FALSE(unit_argument(expert.form).empty());
+      if (gate.form.gate != MixtureForm::Gate::softmax || gate.form.selected > 0) continue;
+      if (expert.form.expert == MixtureForm::Expert::relu) continue;
+      CHECK(verdict_of(check_second_order(kEffort, expert.form)) == CheckVerdict::holds);
+    }
+  }
+  // Of any length, linear experts and powers can be scaled against each other; GELUs and sigmoids cannot.
+  for (const NamedForm& expert : with_unit_experts(gate_forms()[0])) {
+    CAPTURE(expert.name);
+    MixtureForm free = expert.form;
+    free.unit = false;
+    if (free.expert == MixtureForm::Expert::relu) continue;
+    const bool is_power = free.expert == MixtureForm::Expert::power;
+    CHECK((verdict_of(check_second_order(kEffort, free)) == CheckVerdict::fails) == is_power);
+  }
+}
+
+TEST_CASE("the Gram matrix of second derivatives has the relations that are known") {
+  // Linear router, linear experts: d2/dbeta_u da_v is symmetric in u and v. On the circle of (a, b) there are
+  // two tangents, and with them two more relations of that kind would need d2/dbeta db.
+  const SplitCell cell{example_measure({.unit = true}), ExpertFamily::fixed_length};
+  const SecondOrder found = second_order(cell, inputs());
+  CHECK(found.directions == 4);
+  CHECK(found.unseen >= 1);
+  CHECK(found.least > kUnseenChange);
+  // A cosine sees no length of beta1.
+  const SplitCell cosine{example_measure({.router = MixtureForm::Router::cosine, .unit = true}),
+                         ExpertFamily::fixed_length};
+  CHECK(second_order(cosine, inputs()).directions == 3);
+}
+
+TEST_CASE("rectifiers are told apart at 3/2, smooth experts at 2") {
+  MixtureForm form{.expert = MixtureForm::Expert::relu, .unit = true};
+  CHECK(verdict_of(check_kinks(kEffort, form)) == CheckVerdict::holds);
+  form.expert = MixtureForm::Expert::gelu;
+  CHECK(verdict_of(check_kinks(kEffort, form)) == CheckVerdict::fails);
+}
+
 TEST_CASE("published rates: those of Table 1, and what was not found is told") {
   const std::vector<NamedForm> gates = gate_forms();
   CHECK(published_rate(gates[0], with_experts(gates[0])[2]) == "n^-1/4 (Table 1)");

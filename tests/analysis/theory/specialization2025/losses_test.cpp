@@ -62,4 +62,11 @@ TEST_CASE("shrinking: projections fall by the square, cosines stay; not the othe
   CHECK(verdict_of(check_shrinking(kEffort, "orthogonality_cosine", 2)) == CheckVerdict::fails);
 }
 
+TEST_CASE("gradients of the task need the gradient in the output, which is printed for no parameter") {
+  for (const bool in_router : {false, true}) {
+    CHECK(verdict_of(check_task_gradient(kEffort, in_router, ones_as_printed)) == CheckVerdict::fails);
+    CHECK(verdict_of(check_task_gradient(kEffort, in_router, task_gradient)) == CheckVerdict::holds);
+  }
+}
+
 }  // namespace moelab::losses_test

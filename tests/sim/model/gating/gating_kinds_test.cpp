@@ -147,11 +147,11 @@ TEST_CASE("relu: the loss on the gates, and its factor steered to the target") {
   // f = 1/2, 0, 1/2 of n K = 2, mean gates 1, 0, 1/2: λ · 3 · (1/2 · 1 + 1/2 · 1/2).
   Gated gated(ReluGatingOptions{.k = 1, .l1_start = 0.5, .l1_factor = 1.25}, rows, {}, true);
   CHECK(gated.gating->added_loss(gated.context, gated.scratch) == 0.5 * 3 * 0.75);
-  gated.gating->end_step(gated.routing(), gated.state.data());
+  gated.gating->end_step(gated.scratch, gated.state.data());
   CHECK(gated.state == std::vector<double>{0.4});  // two pairs are not above two rows
   gated.scores[1] = 3;
   gated.gating->gate(gated.context, gated.scratch);
-  gated.gating->end_step(gated.routing(), gated.state.data());
+  gated.gating->end_step(gated.scratch, gated.state.data());
   CHECK(gated.state == std::vector<double>{0.5});
   CHECK(Gated(ReluGatingOptions{.k = 1}, rows).gating->added_loss({}, {}) == 0);
 }

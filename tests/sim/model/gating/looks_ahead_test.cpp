@@ -10,6 +10,12 @@ namespace {
 
 constexpr int kRows = 12, kFirst = 6, kExperts = 4;
 
+/// Routes all rows again, as one sequence.
+void route_as_sequence(Gated& gated) {
+  gated.context.tokens = kRows;
+  gated.gating->gate(gated.context, gated.scratch);
+}
+
 /// Whether gates of the first rows, or their shares in slots, change with the scores of the others, in any of
 /// a few draws.
 bool changes_with_later_rows(const GatingRule& rule) {
@@ -19,11 +25,13 @@ bool changes_with_later_rows(const GatingRule& rule) {
     for (std::vector<double>& row : rows) {
       for (double& score : row) score = 2 * draw_normal(engine);
     }
-    const Gated before(rule, rows);
+    Gated before(rule, rows);
+    route_as_sequence(before);
     for (int row = kFirst; row < kRows; ++row) {
       for (double& score : rows[size(row)]) score = 2 * draw_normal(engine);
     }
-    const Gated after(rule, rows);
+    Gated after(rule, rows);
+    route_as_sequence(after);
     for (int row = 0; row < kFirst; ++row) {
       for (int e = 0; e < kExperts; ++e) {
         if (before.gate(row, e) != after.gate(row, e)) return true;

@@ -21,5 +21,37 @@ TEST_CASE("three of 400 experts: the gradient from pair to pair is the one over 
   for (std::size_t i = 0; i < over_all.size(); ++i) CHECK(in_place[i] == doctest::Approx(over_all[i]));
 }
 
+TEST_CASE("measuring draws no noise, and gives the load loss the standard deviations of the noise") {
+  const std::vector<std::vector<double>> rows = {{1, 0, -1}, {0, 2, 1}};
+  const double spread = std::log(2.0) + 0.01;  // W_noise starts at 0
+  const Gated learned(NoisyTopKGatingOptions{.k = 1}, rows);
+  const NoisyScores<double>& noise = learned.scratch.noise;
+  REQUIRE(noise.k == 1);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (std::size_t e = 0; e < 3; ++e) {
+      const std::size_t at = row * size(learned.routing().stride) + e;
+      CHECK(noise.noisy[at] == rows[row][e]);
+      CHECK(noise.spreads[at] == doctest::Approx(spread));
+    }
+  }
+  const Gated uniform(NoisyTopKGatingOptions{.k = 1, .noise = NoisyTopKGatingOptions::Noise::uniform}, rows);
+  CHECK(uniform.scratch.noise.k == 0);
+}
+
+TEST_CASE("which gatings let a gradient reach the scores") {
+  const auto reaches = [](const GatingRule& rule, int experts = 4) { return reaches_scores(rule, experts); };
+  CHECK(reaches(SoftGatingOptions{}));
+  CHECK_FALSE(reaches(SoftGatingOptions{}, 1));
+  CHECK_FALSE(reaches(Top1GatingOptions{}));
+  CHECK(reaches(Top1GatingOptions{.straight_through = true}));
+  CHECK(reaches(TopKGatingOptions{.k = 1}));
+  CHECK_FALSE(reaches(TopKGatingOptions{.k = 1, .renormalize = true}));
+  CHECK(reaches(TopKGatingOptions{.k = 2, .renormalize = true}));
+  CHECK_FALSE(reaches(NoisyTopKGatingOptions{.k = 1, .renormalize = true}));
+  CHECK_FALSE(reaches(SigmoidGatingOptions{.k = 1, .renormalize = true}));
+  CHECK(reaches(SigmoidGatingOptions{.k = 1}, 1));
+  CHECK_FALSE(reaches(SigmoidGatingOptions{.renormalize = true}, 1));
+}
+
 }  // namespace
 }  // namespace moelab::sparse_gating_test

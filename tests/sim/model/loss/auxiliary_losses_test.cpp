@@ -208,6 +208,8 @@ TEST_CASE("gradients of every auxiliary loss agree with central differences") {
   for (const AuxiliaryLossKind& term : auxiliary_loss_kinds()) {
     for (const ExpertKind& expert : ExpertAxis::table()) {
       for (const NamedGating& gating : example_gatings()) {
+        // Its gates of single rows are constant, and so are the terms: there is nothing to compare.
+        if (gating.name == "patch_choice") continue;
         CAPTURE(term.name);
         CAPTURE(expert.name);
         CAPTURE(gating.name);
@@ -239,7 +241,8 @@ TEST_CASE("losses on outputs leave the router's gradient alone, all others the e
     const auto [plain_router, plain_experts] = gradients(term.name, 0);
     const bool is_of_outputs = term.path == AuxiliaryPath::pair_outputs;
     CHECK((experts == plain_experts) == !is_of_outputs);
-    CHECK((router == plain_router) == is_of_outputs);
+    // Without a step that moves experts first, locality is zero.
+    CHECK((router == plain_router) == (is_of_outputs || term.needs_moves));
   }
 }
 

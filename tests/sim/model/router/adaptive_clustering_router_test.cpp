@@ -227,6 +227,23 @@ TEST_CASE("own and oracle memberships have M in a first layer, and experts read 
   }
 }
 
+TEST_CASE("permuted oracle memberships give each row M of the row half a batch away") {
+  ExampleModel<double> linear = started(LinearRouterOptions{}, 1);
+  const ExampleBatch<double> batch = linear.batch(1, kRows);
+  std::vector<double> truth(kRows * kExperts, 0.0);
+  for (std::size_t i = 0; i < kRows; ++i) truth[i * kExperts + size(batch.labels[i])] = 1;
+  const std::vector<double> weights = weights_by_definition(batch.x, truth, false);
+  std::vector<double> rows = batch.x;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const std::size_t k = size(batch.labels[(i + kRows / 2) % kRows]);
+    for (std::size_t q = 0; q < kInputs; ++q) rows[i * kInputs + q] *= weights[k * kInputs + q];
+  }
+  ExampleModel<double> permuted = started(Options{.memberships = Options::Memberships::permuted_oracle}, 1);
+  const std::vector<double> routed = permuted.route(batch.x, 0), expected = linear.route(rows, 0);
+  for (std::size_t i = 0; i < routed.size(); ++i)
+    CHECK(routed[i] == doctest::Approx(expected[i]).epsilon(kRounding));
+}
+
 TEST_CASE("random weights are kept, or drawn anew at every step") {
   const ExampleBatch<double> batch(1, kRows, kInputs, kOutputs);
   for (const Options::Weights weights : {Options::Weights::random, Options::Weights::redrawn}) {

@@ -1,0 +1,108 @@
+"""Fills the tables of docs/results/*.md, and single numbers of them, from docs/results/tables/*.json.
+
+A page holds a table between two comments, `<!-- table NAME -->` and `<!-- end of table -->`. A single number is a link
+whose text is the number:
+
+    [.0146 [.0111, .0192]](tables/gates.json#topk.test_loss_eval)
+
+The target names the table, the row and the column. `.mean` after the column leaves out the interval.
+
+A table has the page that shows it, the command that makes its numbers (RUN stands for a run folder), its shown columns
+with their headings, and its rows. A cell is a text, a number, {"mean", "half"} or {"mean", "low", "high"}, with an optional
+"scale" before it, "factor" and "note", or {"claim": "<run>#<claim>.<field>"}, a number of a run. A table with "compare"
+has a row for each claim on which two runs disagree. "decimals" sets the digits after the point of numbers with "half".
+"""
+
+import json
+import re
+
+import results
+
+BLOCK = re.compile(r"(<!-- table ([\w-]+) -->\n).*?(<!-- end of table -->)", re.S)
+NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(((?:[^()\s]*/)?tables/)([\w-]+)\.json#([^()\s]+?)\.(\w+?)(\.mean)?\)")
+
+
+def load(folder):
+    """The tables of a folder by name."""
+    return {file.stem: json.loads(file.read_text()) for file in sorted((folder / "tables").glob("*.json"))}
+
+
+def compared(ledger, one, other):
+    """A row for each claim with other verdicts in two runs."""
+    verdicts = [{claim["id"]: claim["verdict"] for claim in ledger.runs[stem]["claims"]} for stem in (one, other)]
+    return {name: {"claim": f"`{name}`", "left": {"claim": f"{one}#{name}.verdict"}, "right": {"claim": f"{other}#{name}.verdict"},
+                   "estimate": {"claim": f"{other}#{name}.estimate"}}
+            for name in verdicts[0] if name in verdicts[1] and verdicts[0][name] != verdicts[1][name]}
+
+
+def decimals(number):
+    """The digits of a number after its point."""
+    return len(repr(number).partition(".")[2]) if "e" not in repr(number) else 9
+
+
+def number_text(cell, places=None):
+    """A number rounded to its interval: half an interval has two digits, or fewer where the data have fewer. `places` sets
+    the digits after the point of a number with half an interval."""
+    if not isinstance(cell, dict):
+        return results.short(results.plain(cell))
+    mean, low, high = cell["mean"], cell.get("low"), cell.get("high")
+    half = cell.get("half") if low is None else (high - low) / 2
+    if not half:
+        return results.short(results.plain(mean))
+    n = results.decimals_of(half, mean, 4)
+    if low is None:
+        n = min(n, max(decimals(mean), decimals(half))) if places is None else places
+        text = f"{results.fixed(mean, n)} ± {results.fixed(half, n)}"
+    else:
+        ends = min(n, max(decimals(low), decimals(high)))
+        text = f"{results.fixed(mean, min(n, max(ends, decimals(mean))))} [{results.fixed(low, ends)}, {results.fixed(high, ends)}]"
+    return results.short(text)
+
+
+def cell_text(ledger, cell, places=None):
+    if cell is None or isinstance(cell, str):
+        return "–" if cell is None else cell
+    if isinstance(cell, dict) and "claim" in cell:
+        stem, _, target = cell["claim"].partition("#")
+        claim, _, field = target.rpartition(".")
+        return f"[{results.number_of(ledger, stem, claim, None, field)}](runs/{stem}.json#{target})"
+    more = cell if isinstance(cell, dict) else {}
+    before = f"{more['scale']} " if "scale" in more else results.short(f"{more['factor']} × ") if "factor" in more else ""
+    return before + number_text(cell, places) + (f" ({more['note']})" if "note" in more else "")
+
+
+def block(ledger, table):
+    """The table as Markdown."""
+    rows = compared(ledger, *table["compare"]) if "compare" in table else table["rows"]
+    lines = [f"| {' | '.join(table['columns'].values())} |", "|" + "---|" * len(table["columns"])]
+    lines += [f"| {' | '.join(cell_text(ledger, row.get(column), table.get('decimals')) for column in table['columns'])} |" for row in rows.values()]
+    return "\n".join(lines) + "\n"
+
+
+def filled(ledger, tables, text, wrong, link):
+    """A page with the present tables and numbers. `wrong` gets what is unknown or old; `link(prefix, target, name, text)`
+    gives what stands in the place of a number of the table `name`."""
+    def present(found):
+        try:
+            now = found.group(1) + block(ledger, tables[found.group(2)]) + found.group(3)
+        except LookupError as error:
+            wrong.append(f"table {found.group(2)}: not there: {error}")
+            return found.group(0)
+        if now != found.group(0):
+            wrong.append(f"table {found.group(2)} is old; docs/build --fill writes it")
+        return now
+
+    def number(found):
+        shown, prefix, name, row, column, mean = found.groups()
+        try:
+            cell = tables[name]["rows"][row][column]
+            now = cell if isinstance(cell, str) else number_text(cell, tables[name].get("decimals"))
+        except LookupError as error:
+            wrong.append(f"{found.group(0)}: not there: {error}")
+            return shown
+        now = now.split(" ")[0] if mean else now
+        if now != shown:
+            wrong.append(f"{name}#{row}.{column} is {now}, the page has {shown}; docs/build --fill writes it")
+        return link(prefix, f"{name}.json#{row}.{column}{mean or ''}", name, now)
+
+    return NUMBER.sub(number, BLOCK.sub(present, text))
