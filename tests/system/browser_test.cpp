@@ -57,7 +57,10 @@ constexpr const char* kProbe = R"js(<pre id="probe"></pre><script>
   const numbersMove = numbers() !== numbersAtEnd;
   const plane = figures.find((f) => f.querySelector("svg polygon"));
   const slider = plane.querySelector("input[type=range]");
-  const regions = () => plane.querySelector("svg g").innerHTML;
+  const regions = () => [...plane.querySelectorAll("svg polygon")].map((p) => p.getAttribute("points")).join();
+  // The sliders of all maps move together, so another map's may have moved this one.
+  slider.value = slider.max;
+  slider.dispatchEvent(new Event("input"));
   const atEnd = regions();
   slider.value = 0;
   slider.dispatchEvent(new Event("input"));
@@ -155,7 +158,9 @@ TEST_CASE("browser: the report loads from disk without errors, figures are there
   CHECK(found.at("scales") == 6);  // beside each panel: two arms in three figures
   CHECK(found.at("clipped") == 4);
   const Json& ticks = found.at("ticks");
-  CHECK(std::find(ticks.begin(), ticks.end(), "32768") != ticks.end());
+  // Ticks are round numbers and never values of the data.
+  CHECK_MESSAGE(std::find(ticks.begin(), ticks.end(), "20000") != ticks.end(), ticks.dump());
+  CHECK(std::find(ticks.begin(), ticks.end(), "32768") == ticks.end());
   const Json& plane = found.at("plane");
   CHECK(found.at("numbersMove") == true);
   CHECK(plane.at("moves") == true);
