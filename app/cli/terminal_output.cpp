@@ -1,5 +1,6 @@
 #include "app/cli/terminal_output.h"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <map>
 #include <regex>
+#include <vector>
 
 namespace moelab {
 namespace {
@@ -63,10 +65,11 @@ bool page(const std::string& text) {
 }  // namespace
 
 std::string painted(const std::string& line) {
-  static const std::regex results(
-      "(^|: |[0-9] |  )"
-      "(reproduced|refuted|inconclusive|equivalent|uninformative|outside|holds|fails|failed|diverged|missing|"
-      "done)(?![a-z_.])");
+  static const std::regex results = [] {
+    std::vector<std::string> words;
+    for (const auto& [word, colour] : colours()) words.push_back(word);
+    return std::regex(fmt::format("(^|: |[0-9] |  )({})(?![a-z_.])", fmt::join(words, "|")));
+  }();
   std::string text;
   auto rest = line.cbegin();
   for (std::sregex_iterator match(line.begin(), line.end(), results), none; match != none; ++match) {

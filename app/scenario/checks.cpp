@@ -938,13 +938,8 @@ void check_training_on(const ExperimentOptions& experiment) {
   const LeastSquaresOptions* const optimizer = train.optimizer.as<LeastSquaresOptions>();
   if (optimizer == nullptr || optimizer->likelihood) return;
   const auto task = make_task_loss<double>(experiment.loss, layout.vocabulary > 0);
-  if (separates_samples(Network<double>(experiment.model, layout), {*task, AuxiliaryLosses(experiment.loss)}))
-    return;
-  throw InvalidOption(
-      "train.start",
-      fmt::format("got \"{}\", needs a loss of single samples: one layer, gates that couple no "
-                  "rows, no losses on the routing",
-                  train.start->chosen()));
+  check_best_fit(Network<double>(experiment.model, layout), {*task, AuxiliaryLosses(experiment.loss)},
+                 train.start->chosen());
 }
 
 void check_labels(std::span<const Json> variants) {

@@ -469,16 +469,17 @@ void check_best_targets(const Layout& layout, const std::string& start) {
     throw InvalidOption("train.start", "got \"" + start + "\", needs targets of one number");
 }
 
-void check_best_fit(const BestFitSetting& setting, const std::string& start) {
-  check_best_targets(setting.model.network->layout(), start);
-  if (separates_samples(*setting.model.network, setting.objective)) return;
+void check_best_fit(const Network<double>& network, const Objective<double>& objective,
+                    const std::string& start) {
+  check_best_targets(network.layout(), start);
+  if (separates_samples(network, objective)) return;
   throw InvalidOption("train.start", "got \"" + start +
                                          "\", needs a loss of single samples: one layer, gates that couple "
                                          "no rows, no losses on the routing");
 }
 
 FitOutcome best_fit(const BestFitSetting& setting, SampleLoss& loss, const TrainCallbacks& callbacks) {
-  check_best_fit(setting, "best");
+  check_best_fit(*setting.model.network, setting.objective, "best");
   const Starts starts(setting);
   std::vector<Candidate> candidates = fit_starts(setting, starts, loss, callbacks);
   keep_distinct(candidates);

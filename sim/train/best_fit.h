@@ -28,7 +28,8 @@ struct BestFitSetting {
 void check_best_targets(const Layout& layout, const std::string& start);
 
 /// Throws InvalidOption at "train.start" for models and losses that best_fit() cannot fit.
-void check_best_fit(const BestFitSetting& setting, const std::string& start);
+void check_best_fit(const Network<double>& network, const Objective<double>& objective,
+                    const std::string& start);
 
 /// Whether the data cannot tell a minimum from the least one; see MinimaFound.
 bool is_near_minimum(const PolishedFit& least, const PolishedFit& other, int samples);

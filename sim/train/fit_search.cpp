@@ -128,7 +128,7 @@ MixingMeasure split_and_merged(const MixingMeasure& measure, double spread, Engi
 
 FitOutcome search_fit(const BestFitSetting& setting, const SearchStartOptions& search, SampleLoss& loss,
                       const TrainCallbacks& callbacks) {
-  check_best_fit(setting, "search");
+  check_best_fit(*setting.model.network, setting.objective, "search");
   const Network<double>& network = *setting.model.network;
   AlignedVector<double>& parameters = setting.model.parameters;
   const std::optional<MixtureForm> form = mixture_form(setting.options);

@@ -16,6 +16,7 @@
 #include "plots/layout.h"
 #include "plots/painters/gnuplot.h"
 #include "plots/rate_panels.h"
+#include "tests/plots/command_output.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab::extents_test {
@@ -26,18 +27,6 @@ namespace fs = std::filesystem;
 const std::string kLong =
     "A title, a caption or a label that is much longer than the figure is wide, so that it has to be broken "
     "into several lines: learned_and_frozen_routers_with_a_name_that_has_no_space_in_it_at_all_anywhere";
-
-/// What the command writes.
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* const pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::array<char, 4096> buffer{};
-  while (const std::size_t got = fread(buffer.data(), 1, buffer.size(), pipe))
-    text.append(buffer.data(), got);
-  REQUIRE_MESSAGE(pclose(pipe) == 0, command);
-  return text;
-}
 
 struct Word {
   double left, top, right, bottom;

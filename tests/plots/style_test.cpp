@@ -16,23 +16,13 @@
 #include "plots/painters/gnuplot.h"
 #include "plots/texts.h"
 #include "sim/base/error.h"
+#include "tests/plots/command_output.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab::style_test {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string answer_of(const std::string& command) {
-  std::string text;
-  FILE* const pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::array<char, 4096> buffer{};
-  while (const std::size_t got = fread(buffer.data(), 1, buffer.size(), pipe))
-    text.append(buffer.data(), got);
-  REQUIRE_MESSAGE(pclose(pipe) == 0, command);
-  return text;
-}
 
 std::string file_text(const fs::path& file) {
   std::ostringstream text;
@@ -61,7 +51,7 @@ Figure lines(const FigureStyle& style) {
 
 /// Width and height of a PDF in inches.
 std::pair<double, double> page_inches(const fs::path& pdf) {
-  const std::string text = answer_of("pdfinfo '" + pdf.string() + "'");
+  const std::string text = output_of("pdfinfo '" + pdf.string() + "'");
   double width = 0, height = 0;
   const std::size_t at = text.find("Page size:");
   REQUIRE(at != std::string::npos);
@@ -113,11 +103,11 @@ TEST_CASE("presets have the widths of their pages, fonts that conferences take, 
     render(drawing_of(figure), folder.path());
     const fs::path pdf = folder.path() / "loss.pdf";
     CHECK(std::abs(page_inches(pdf).first - width) < 0.01);
-    const std::string fonts = answer_of("pdffonts '" + pdf.string() + "'");
+    const std::string fonts = output_of("pdffonts '" + pdf.string() + "'");
     CHECK(fonts.find("TrueType") != std::string::npos);
     CHECK(fonts.find("Type 3") == std::string::npos);
     CHECK(fonts.find("DejaVuSerif") != std::string::npos);
-    const std::string words = answer_of("pdftotext '" + pdf.string() + "' -");
+    const std::string words = output_of("pdftotext '" + pdf.string() + "' -");
     CHECK(words.find("Loss") == std::string::npos);
     CHECK(words.find("5120") == std::string::npos);
     CHECK(words.find("Lₒ") != std::string::npos);
@@ -147,7 +137,7 @@ TEST_CASE("a style sets width, height, letters, formats and what the page has") 
     const auto [width, height] = page_inches(folder.path() / "loss.pdf");
     CHECK(std::abs(width - 4.2) < 0.01);
     CHECK(std::abs(height - 2.7) < 0.01);
-    const std::string words = answer_of("pdftotext '" + (folder.path() / "loss.pdf").string() + "' -");
+    const std::string words = output_of("pdftotext '" + (folder.path() / "loss.pdf").string() + "' -");
     CHECK(words.find("learned") != std::string::npos);
     CHECK(words.find("Loss of") != std::string::npos);
     CHECK(words.find("interval") == std::string::npos);

@@ -311,19 +311,29 @@ CheckFinding check_off_cluster_mass(const CheckEffort& effort, int clusters, con
   return finding;
 }
 
-CheckFinding check_specialists(const CheckEffort& effort, double row_scale, double router_rate) {
-  const int experts = router_rows(kRowFactor, kRouterClusters), wanted = kTrainings * effort.seeds;
-  const DataOptions data =
-      GaussianMixtureOptions{.clusters = kRouterClusters,
-                             .dim = kTrainingDim,
-                             .mean_std = 2.0,
-                             .separation = 1.0,
-                             .target = gaussian_mixture::ConstantTarget{.dim = kTrainingOutputs}};
+/// Separated clusters with constant targets.
+DataOptions separated_clusters(int clusters) {
+  return GaussianMixtureOptions{.clusters = clusters,
+                                .dim = kTrainingDim,
+                                .mean_std = 2.0,
+                                .separation = 1.0,
+                                .target = gaussian_mixture::ConstantTarget{.dim = kTrainingOutputs}};
+}
+
+/// Constant experts behind a linear router whose rows start at training samples.
+ModelOptions specialists(int experts, double row_scale) {
   ModelOptions options;
   options.experts = experts;
   options.router = LinearRouterOptions{.init = "train_samples", .init_scale = row_scale, .bias = {}};
   options.expert = ConstantExpertOptions{};
   options.gating.train = SoftGatingOptions{.skip_below = 0.0};
+  return options;
+}
+
+CheckFinding check_specialists(const CheckEffort& effort, double row_scale, double router_rate) {
+  const int experts = router_rows(kRowFactor, kRouterClusters), wanted = kTrainings * effort.seeds;
+  const DataOptions data = separated_clusters(kRouterClusters);
+  const ModelOptions options = specialists(experts, row_scale);
   TrainOptions descent;
   descent.gradient = TrainOptions::Gradient::population;
   descent.rule = TrainOptions::Rule::quasi_monte_carlo;
@@ -384,17 +394,8 @@ CheckFinding check_sample_specialists(const CheckEffort& effort, bool directions
   const double logarithm = std::log(static_cast<double>(kSampleClusters));
   const int samples = static_cast<int>(std::ceil(kTrainingDim * kSampleClusters * logarithm));
   const int steps = static_cast<int>(std::ceil(kStepFactor * std::log(static_cast<double>(samples))));
-  const DataOptions data =
-      GaussianMixtureOptions{.clusters = kSampleClusters,
-                             .dim = kTrainingDim,
-                             .mean_std = 2.0,
-                             .separation = 1.0,
-                             .target = gaussian_mixture::ConstantTarget{.dim = kTrainingOutputs}};
-  ModelOptions options;
-  options.experts = experts;
-  options.router = LinearRouterOptions{.init = "train_samples", .init_scale = row_scale, .bias = {}};
-  options.expert = ConstantExpertOptions{};
-  options.gating.train = SoftGatingOptions{.skip_below = 0.0};
+  const DataOptions data = separated_clusters(kSampleClusters);
+  const ModelOptions options = specialists(experts, row_scale);
   TrainOptions descent;
   descent.batch_size = samples;
   descent.steps = 2 * steps;

@@ -51,7 +51,7 @@ class NoisyTopKGating final : public LimitedGating<Real> {
                                                      : context.scores;
     // Measuring has no learned noise, but the load loss needs its standard deviations.
     if (learned_ && !context.training && !context.x.empty()) {
-      write_spreads(context, scratch);
+      write_spreads(context, scratch, [](std::size_t /*at*/, Real /*u*/, Real /*decay*/) {});
       scratch.noise.noisy = context.scores;
     }
     kernels::softmax_rows(learned_ ? selected_by : context.scores, scratch.probabilities.data(), context.rows,
@@ -152,8 +152,11 @@ class NoisyTopKGating final : public LimitedGating<Real> {
     return {block, setting_.input_dim, setting_.experts, stride_};
   }
 
-  /// Computes u = x W_noise in noise_slope, and s = softplus(u) + 0.01 in noise_spread.
-  void write_spreads(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const {
+  /// Computes u = x W_noise in noise_slope and s = softplus(u) + 0.01 in noise_spread, and calls visit(at, u,
+  /// exp(−|u|)) for every entry in order.
+  template <class Visit>
+  void write_spreads(const GatingContext<Real>& context, GatingScratch<Real>& scratch,
+                     const Visit& visit) const {
     const int stride = scratch.routing.stride;
     const std::size_t count = entries(context.rows, stride);
     reserve_entries(scratch.noise_slope, count);
@@ -164,9 +167,10 @@ class NoisyTopKGating final : public LimitedGating<Real> {
     for (int row = 0; row < context.rows; ++row) {
       const std::size_t begin = entries(row, stride);
       for (std::size_t at = begin; at < begin + size(context.experts); ++at) {
-        const Real u = scratch.noise_slope[at];
-        const Real softplus = std::max(u, Real(0)) + std::log1p(std::exp(-std::abs(u)));
+        const Real u = scratch.noise_slope[at], decay = std::exp(-std::abs(u));
+        const Real softplus = std::max(u, Real(0)) + std::log1p(decay);
         scratch.noise_spread[at] = softplus + static_cast<Real>(kLeastNoise);
+        visit(at, u, decay);
       }
     }
   }
@@ -174,28 +178,26 @@ class NoisyTopKGating final : public LimitedGating<Real> {
   /// Computes h, and the factor from ∂L/∂h to ∂L/∂(x W_noise).
   const Real* noisy_scores(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const {
     const int stride = scratch.routing.stride;
-    const std::size_t count = entries(context.rows, stride);
-    reserve_entries(scratch.selected_by, count);
+    reserve_entries(scratch.selected_by, entries(context.rows, stride));
     Engine engine = step_stream::engine(context.state, kStepNoise);
-    if (learned_) write_spreads(context, scratch);
+    if (learned_) {
+      write_spreads(context, scratch, [&](std::size_t at, Real u, Real decay) {
+        const Real draw = static_cast<Real>(draw_normal(engine));
+        scratch.selected_by[at] = context.scores[at] + scratch.noise_spread[at] * draw;
+        scratch.noise_slope[at] = draw * (u >= 0 ? 1 : decay) / (1 + decay);
+      });
+      return scratch.selected_by.data();
+    }
     for (int row = 0; row < context.rows; ++row) {
       const std::size_t begin = entries(row, stride);
       for (std::size_t at = begin; at < begin + size(context.experts); ++at) {
-        if (!learned_ && per_sequence_ && row % context.tokens > 0) {
+        if (per_sequence_ && row % context.tokens > 0) {
           const std::size_t before = at - size(stride);
           scratch.selected_by[at] =
               context.scores[at] + (scratch.selected_by[before] - context.scores[before]);
-          continue;
-        }
-        if (!learned_) {
+        } else {
           scratch.selected_by[at] = context.scores[at] + static_cast<Real>(draw_uniform(engine));
-          continue;
         }
-        const Real draw = static_cast<Real>(draw_normal(engine));
-        const Real u = scratch.noise_slope[at];
-        const Real decay = std::exp(-std::abs(u));
-        scratch.selected_by[at] = context.scores[at] + scratch.noise_spread[at] * draw;
-        scratch.noise_slope[at] = draw * (u >= 0 ? 1 : decay) / (1 + decay);
       }
     }
     return scratch.selected_by.data();
