@@ -16,8 +16,8 @@ void note_and_throw() {
   throw std::bad_alloc();
 }
 
-/// An allocation that fails is told in command_line.cpp. Where the next one fails, too, while the error is on
-/// its way (destructors of JSON values allocate), nobody can catch it: the same is told here, as status 3.
+/// command_line.cpp reports an allocation that fails. Destructors of JSON values allocate. If they fail while
+/// that error is thrown, nobody can catch them. This function then reports the same error, as status 3.
 [[noreturn]] void end_without_memory() {
   if (!memory_ran_out) std::abort();
   ::_exit(moelab::tell_lack_of_memory());

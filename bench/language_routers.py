@@ -2,11 +2,10 @@
 
     python3 bench/language_routers.py build/moelab [--width 64] [--steps 60] [--rounds 3]
 
-The model of scenarios/language/perplexity.json, of `--width` and with experts four times as wide, behind every router of
-`moelab list` that it can have at its defaults. Each is trained by `moelab run` for a few steps and for `--steps` more, on
-one thread; the difference is what the steps cost in processor time. Routers take turns within a round. Operations are
-`train_flops`: 6 for each row and each parameter that it reaches, so those of mixing tokens are not among them, while
-time and memory hold everything.
+The model is the one of scenarios/language/perplexity.json with `--width`. Its experts are four times as wide. Each router
+of `moelab list` that fits the model takes a turn in every round. `moelab run` trains it for a few steps and for `--steps`
+more, on one thread. The difference is the processor time of the steps. Operations are `train_flops`: 6 for each row and
+each parameter that it reaches. Operations do not include the mixing of tokens; time and memory do.
 """
 
 import argparse

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "plots/report/table.h"
+#include "plots/texts.h"
 
 namespace moelab {
 namespace {
@@ -45,7 +46,7 @@ std::vector<SeriesStyle> embedding_entries(const Embedding& embedding) {
   std::sort(in_order.begin(), in_order.end());
   for (const auto& [label, colour] : in_order)
     entries.push_back({fmt::format("{} {}", embedding.label, label), area_colour(colour), "", 7});
-  if (any_grey) entries.push_back({"another " + embedding.label, area_colour(-1), "", 7});
+  if (any_grey) entries.push_back({"other " + embedding.label + "s", area_colour(-1), "", 7});
   if (any_mean) entries.push_back({embedding.mean_name, "000000", "", kCross});
   if (any_arrow) entries.push_back({embedding.arrow_name, "000000", "1", 0});
   return entries;
@@ -129,7 +130,8 @@ void EmbeddingLayout::arrange(const Embedding& embedding, Texts texts, double ex
   const FittedNames names = fitted_names(panel_headings, kFontSize, size, 3, "P");
   std::size_t name_lines = 1;
   for (const std::vector<std::string>& lines : names.lines) name_lines = std::max(name_lines, lines.size());
-  const double name_height = kMapName + kLabelLine * static_cast<double>(name_lines - 1);
+  // The report's page names its panels itself.
+  const double name_height = !is_whole ? 0 : kMapName + kLabelLine * static_cast<double>(name_lines - 1);
   const std::size_t lines = (embedding.panels.size() + across - 1) / across;
   const double step = high + name_height + kMapMargin, all = step * static_cast<double>(lines) - kMapMargin;
   const FittedNames x_label = fitted_names({embedding.x_label}, kFontSize, width - left_margin, 1, "X"),
@@ -263,7 +265,7 @@ nlohmann::ordered_json page_json(const Embedding& embedding) {
     EmbeddingLayout layout(alone, EmbeddingLayout::Texts::axes);
     layout.x = all.x;
     layout.y = all.y;
-    panels.push_back({{"name", panel.name + (panel.note.empty() ? "" : " " + panel.note)},
+    panels.push_back({{"name", math_text(panel.name + (panel.note.empty() ? "" : " " + panel.note))},
                       {"points", places_json(panel.points)},
                       {"means", places_json(panel.means)},
                       {"frames", std::move(frames)},

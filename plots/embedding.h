@@ -56,8 +56,8 @@ struct Embedding {
   FigureStyle style = {};
 };
 
-/// Columns panel,part,x,y,<label>,colour,x_high,y_high, with part point, region (x and y are its lower ends),
-/// mean or arrow.
+/// Columns `panel,part,x,y,<label>,colour,x_high,y_high`. The parts are point, region, mean and arrow. For a
+/// region x and y are the lower ends.
 std::string embedding_csv(const Embedding& embedding);
 
 /// The range of a coordinate over the points and means of all panels, with a margin.

@@ -104,7 +104,7 @@ namespace {
 
 // Lengths in points (1/72 inch).
 constexpr double kPanelHeight = 132, kSmallPanelHeight = 100;
-/// Lines of a panel's name, and what it takes beside them.
+/// Most lines of a panel's name.
 constexpr std::size_t kMostNameLines = 3;
 /// Lines of the label of an axis.
 constexpr std::size_t kMostLabelLines = 6;
@@ -530,10 +530,10 @@ bool FigureLayout::arrange(const Figure& figure, Texts texts, LegendPlace legend
   const std::vector<std::string>& x_label = x_names.lines.front();
   caption = figure.caption + key + x_names.key;
   const Heading heading = is_whole ? Heading(figure.style, figure.title, caption, width) : Heading();
-  const double legend_bottom = (is_whole ? heading.caption_height() : 0) + kLegendGap;
+  const double legend_bottom = is_whole ? heading.caption_height() + kLegendGap : 0;
   const double label_height = kLabelLine * static_cast<double>(x_label.size());
   const double x_label_middle =
-      legend_bottom + (is_below ? legend.height() : 0) + kLegendGap + label_height / 2;
+      legend_bottom + (is_below ? legend.height() : 0) + (is_whole ? kLegendGap : 1) + label_height / 2;
   std::vector<std::string> x_ticks;
   for (const auto& [place, label] : x.ticks) x_ticks.push_back(label);
   const double bottom =
@@ -688,7 +688,16 @@ nlohmann::ordered_json data_json(const Figure& figure) {
           {"layout", layout_json(layout)}};
 }
 
-nlohmann::ordered_json page_json(const Figure& figure) {
+nlohmann::ordered_json page_json(const Figure& given) {
+  // The page writes these texts itself.
+  Figure figure = given;
+  const auto set_math = [](std::string& text) { text = math_text(text); };
+  set_math(figure.x_label);
+  std::for_each(figure.x_categories.begin(), figure.x_categories.end(), set_math);
+  for (FigurePanel& panel : figure.panels) {
+    set_math(panel.name);
+    for (FigureSeries& series : panel.series) set_math(series.name);
+  }
   FigureJson json = data_json(figure);
   json.erase("layout");
   // Panels share their scales, as they do on paper.

@@ -95,12 +95,12 @@ struct FigureLayout : PageLayout {
 /// "x_range", "y_range", "x_categories", "panels": [{"name", "series"}], "styles": {name: style}, "layout"}.
 nlohmann::ordered_json data_json(const Figure& figure);
 
-/// The same for the report's page, where each panel has a layout of its own.
+/// The same for the report's page, where each panel has its own layout.
 nlohmann::ordered_json page_json(const Figure& figure);
 
 /// The figure with about `most` numbers; the same figure if it has no more. Each of equally wide stretches of
 /// the x axis keeps the first, last, lowest and highest point of a line. The caption says what was left out,
-/// and that figures/<id>.csv has it.
+/// and that `figures/<id>.csv` has it.
 Figure thinned(const Figure& figure, std::size_t most);
 
 }  // namespace moelab

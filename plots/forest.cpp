@@ -36,39 +36,47 @@ struct ForestLabel {
   const ForestRow* row = nullptr;  ///< null for the name of a claim above its points
 };
 
-/// A claim with one point has one line. The points of others stand below the claim.
-std::vector<ForestLabel> labels_of(const ForestPanel& panel) {
+/// A claim with one point has one line. The points of others stand below the claim. With `room`, every name
+/// of a claim has a line above its points, and so has the name of a point that needs more room.
+std::vector<ForestLabel> labels_of(const ForestPanel& panel, const std::optional<double>& room) {
   std::vector<ForestLabel> labels;
   if (!panel.heading.empty()) labels.push_back({panel.heading, false, nullptr});
   for (std::size_t i = 0; i < panel.rows.size(); ++i) {
     const ForestRow& row = panel.rows[i];
-    const auto is_same = [&](std::size_t other) { return panel.rows[other].claim == row.claim; };
-    const bool is_first = i == 0 || !is_same(i - 1);
-    const bool is_alone = is_first && (i + 1 == panel.rows.size() || !is_same(i + 1));
-    if (row.claim.empty() || row.point.empty() || (is_alone && row.point.empty())) {
-      labels.push_back({row.claim.empty() ? row.point : row.claim, !panel.heading.empty(), &row});
-      continue;
+    const bool is_first = i == 0 || panel.rows[i - 1].claim != row.claim;
+    const bool is_alone = row.claim.empty() || (row.point.empty() && !room);
+    const bool is_point = !is_alone || !panel.heading.empty();
+    if (is_first && !is_alone) labels.push_back({row.claim, false, nullptr});
+    std::string name = is_alone && !row.claim.empty() ? row.claim : row.point;
+    if (room && text_width(math_text(name), kLeastFontSize) > *room) {
+      labels.push_back({name, is_point, nullptr});
+      name.clear();
     }
-    if (is_first) labels.push_back({row.claim, false, nullptr});
-    labels.push_back({row.point, true, &row});
+    labels.push_back({name, is_point, &row});
   }
   return labels;
 }
 
-/// The axis of a panel. Intervals that reach so far that the estimates would be one point leave it.
+/// The axis of a panel. Intervals that reach so far that the others would be one point leave it.
 Axis forest_axis(const ForestPanel& panel) {
   constexpr double kReach = 2;
   if (panel.range) return axis_between(panel.range->first, panel.range->second, panel.is_log);
   const auto forward = [&](double value) { return panel.is_log ? std::log(value) : value; };
   const auto usable = [&](double value) { return std::isfinite(value) && (!panel.is_log || value > 0); };
   double low = forward(panel.no_effect), high = low;
+  std::vector<double> lengths;
+  for (const ForestRow& row : panel.rows)
+    if (row.low && row.high && usable(*row.low) && usable(*row.high))
+      lengths.push_back(forward(*row.high) - forward(*row.low));
+  std::sort(lengths.begin(), lengths.end());
   const auto widen = [&](const std::optional<double>& value) {
     if (!value || !usable(*value)) return;
     low = std::min(low, forward(*value));
     high = std::max(high, forward(*value));
   };
   for (const ForestRow& row : panel.rows) widen(row.mean);
-  const double room = kReach * (high - low), least = low - room, most = high + room;
+  const double usual = lengths.empty() ? 0 : lengths[lengths.size() / 2];
+  const double room = kReach * std::max(high - low, usual), least = low - room, most = high + room;
   for (const ForestRow& row : panel.rows) {
     for (const std::optional<double>& end : {row.low, row.high})
       if (end && usable(*end) && (room == 0 || (forward(*end) >= least && forward(*end) <= most))) widen(end);
@@ -108,7 +116,7 @@ ForestLayout::ForestLayout(const Forest& forest, Texts texts) {
   const std::optional<double> wanted = is_whole ? height_of(forest.style) : std::nullopt;
   if (!wanted) return;
   double rows = 0;
-  for (const ForestPanel& panel : forest.panels) rows += static_cast<double>(labels_of(panel).size());
+  for (const PanelPlace& panel : panels) rows += panel.own_y->high;
   arrange(forest, texts, std::max(kForestRow + (*wanted - height) / std::max(rows, 1.0), kLeastFontSize));
 }
 
@@ -116,29 +124,39 @@ void ForestLayout::arrange(const Forest& forest, Texts texts, double row_height)
   panels.clear();
   marks.clear();
   const bool is_whole = texts == Texts::all;
-  std::vector<std::vector<ForestLabel>> labels;
-  std::vector<std::string> names;
   std::vector<SeriesStyle> entries;
-  for (const ForestPanel& panel : forest.panels) {
-    labels.push_back(labels_of(panel));
-    for (const ForestLabel& label : labels.back()) {
-      names.push_back(label.text);
-      if (label.row == nullptr || !label.row->mean) continue;
-      const SeriesStyle look = verdict_style(label.row->verdict);
-      if (std::none_of(entries.begin(), entries.end(),
-                       [&](const SeriesStyle& own) { return own.name == look.name; }))
+  for (const ForestPanel& panel : forest.panels)
+    for (const ForestRow& row : panel.rows) {
+      const SeriesStyle look = verdict_style(row.verdict);
+      if (row.mean && std::none_of(entries.begin(), entries.end(),
+                                   [&](const SeriesStyle& own) { return own.name == look.name; }))
         entries.push_back(look);
     }
-  }
-  const FittedNames fitted =
-      fitted_names(names, kFontSize, kMostForestLabels * width - kForestIndent, 1, "C");
+  std::vector<std::vector<ForestLabel>> labels;
+  FittedNames fitted, above;
+  const double room = kMostForestLabels * width - kForestIndent;
+  const auto fit_labels = [&](bool has_names_above) {
+    std::vector<std::string> names, names_above;
+    labels.clear();
+    for (const ForestPanel& panel : forest.panels) {
+      labels.push_back(labels_of(panel, has_names_above ? std::optional(room) : std::nullopt));
+      for (const ForestLabel& label : labels.back())
+        if (!label.text.empty())
+          (has_names_above && label.row == nullptr ? names_above : names).push_back(label.text);
+    }
+    fitted = fitted_names(names, kFontSize, room, 1, "C");
+    above = fitted_names(names_above, kFontSize, width - 2 * kPageMargin - kForestIndent, 1, "N");
+    return !fitted.has_letters;
+  };
+  // Names that are too long for the column of labels stand above their rows, across the page.
+  if (!fit_labels(false)) fit_labels(true);
   double longest = 0;
   for (const std::vector<std::string>& lines : fitted.lines)
     longest = std::max(longest, widest(lines, fitted.size));
   const double left = kPageMargin + longest + kForestIndent + kForestLabelGap;
   const double panel_width = width - left - kForestRight;
   std::vector<FittedNames> axis_labels;
-  std::string key = fitted.key;
+  std::string key = above.key + fitted.key;
   for (const ForestPanel& panel : forest.panels) {
     axis_labels.push_back(fitted_names({panel.label}, kFontSize, panel_width + kForestRight, 2, "X"));
     key += axis_labels.back().key;
@@ -147,7 +165,7 @@ void ForestLayout::arrange(const Forest& forest, Texts texts, double row_height)
   const Legend legend(is_whole ? entries : std::vector<SeriesStyle>(), width);
   caption = forest.caption + key + legend.key();
   const Heading heading = is_whole ? Heading(forest.style, forest.title, caption, width) : Heading();
-  const double bottom = (is_whole ? heading.caption_height() : 0) + kForestGap + legend.height();
+  const double bottom = is_whole ? heading.caption_height() + kForestGap + legend.height() : 0;
   const auto below = [&](std::size_t p) {
     return kForestTicks + kLabelLine * static_cast<double>(axis_labels[p].lines.front().size());
   };
@@ -156,7 +174,7 @@ void ForestLayout::arrange(const Forest& forest, Texts texts, double row_height)
     height += below(p) + row_height * static_cast<double>(labels[p].size()) + kForestGap;
 
   double top = height - heading.title_height() - kForestTop;
-  std::size_t name = 0;
+  std::size_t name = 0, name_above = 0;
   for (std::size_t p = 0; p < forest.panels.size(); ++p) {
     const double rows = static_cast<double>(labels[p].size());
     PanelPlace place{left, top - row_height * rows, panel_width, row_height * rows};
@@ -165,12 +183,16 @@ void ForestLayout::arrange(const Forest& forest, Texts texts, double row_height)
     place.own_y->high = rows;
     keep_labels_apart(*place.own_x, panel_width);
     std::vector<ForestMark>& own = marks.emplace_back();
-    for (std::size_t i = 0; i < labels[p].size(); ++i, ++name) {
+    for (std::size_t i = 0; i < labels[p].size(); ++i) {
       const ForestLabel& label = labels[p][i];
       const double middle = rows - static_cast<double>(i) - 0.5;
-      for (const std::string& line : fitted.lines[name])
+      const bool is_above = label.row == nullptr && !above.lines.empty();
+      const FittedNames& own_names = is_above ? above : fitted;
+      const std::vector<std::string> none;
+      for (const std::string& line :
+           label.text.empty() ? none : own_names.lines[is_above ? name_above++ : name++])
         place.marks.push_back({TextRole::row, line, kPageMargin + (label.is_point ? kForestIndent : 0),
-                               place.bottom + row_height * middle, false, 0, fitted.size});
+                               place.bottom + row_height * middle, false, 0, own_names.size});
       if (label.row == nullptr) continue;
       const ForestRow& row = *label.row;
       const Axis& axis = *place.own_x;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "plots/report/table.h"
+#include "plots/texts.h"
 
 namespace moelab {
 namespace {
@@ -21,6 +22,8 @@ constexpr double kTwoTexts = 14;
 
 /// Compact maps: the gap between panels, and the greatest height of their square cells together.
 constexpr double kCompactGap = 6, kMostCompactHeight = 180;
+/// Compact panels that would be narrower have several rows.
+constexpr double kLeastCompactWidth = 45;
 /// Rotated labels of compact maps may overlap the names above and below the cells by this much.
 constexpr double kLabelOverhang = 12, kLeastLabelRoom = 60, kMostLabelRoom = 120;
 /// Rows are higher than kRowHeight if the rotated labels need the room.
@@ -227,16 +230,19 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
   has_scale.clear();
   const bool is_whole = texts == Texts::all;
   const double count = static_cast<double>(std::max<std::size_t>(map.panels.size(), 1));
-  const double down = map.compact ? 1 : count;
   const double all_rows = count * static_cast<double>(std::max<std::size_t>(map.y_names.size(), 1));
   const double labels = std::max(rotated_length(map.y_label), rotated_length(map.value_label));
-  double named = kHeatMapName + kBetweenPanels;
+  // The report's page names its panels itself.
+  const double name_room = is_whole ? kHeatMapName : 2;
+  double named = name_room + kBetweenPanels;
   row_height_ = std::clamp((labels - (count - 1) * named) / all_rows, kRowHeight, kMostRowHeight);
   row_height_ = std::max(row_height_ + (map.compact ? 0 : extra / all_rows), kTickFontSize);
   const double all = row_height_ * all_rows + (count - 1) * named;
+  const auto down = [&] { return std::ceil(count / static_cast<double>(columns_)); };
+  const auto all_panels = [&] { return down() * (panel_height_ + named) - named; };
   place_panels(map, map.compact ? kMostCompactHeight : std::max(all, labels), extra);
   // The labels of compact cells set the width, the width sets the height, and the height limits the labels.
-  if (map.compact) place_panels(map, std::max(panel_height_ + 2 * kLabelOverhang, kLeastLabelRoom), extra);
+  if (map.compact) place_panels(map, std::max(all_panels() + 2 * kLabelOverhang, kLeastLabelRoom), extra);
   std::vector<std::string> names;
   for (const HeatMapPanel& panel : map.panels) names.push_back(panel.name);
   panel_names_ = is_whole ? fitted_names(names, kFontSize, map.compact ? panel_width_ : width - left_ - 2,
@@ -249,14 +255,11 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
   scale_ticks = ticks_of_scale(map, panel_height_);
   const double label_length =
       std::max(widest(labels_.lines[0], labels_.size), widest(labels_.lines[1], labels_.size));
-  double step = panel_height_ + named, labels_middle = panel_height_ / 2;
-  if (map.compact) {
-    step += std::max((label_length - panel_height_) / 2 - kHeatMapName, 0.0);
-  } else {
-    // Rotated labels must not be longer than all panels.
-    step += std::max(label_length - (step * down - named), 0.0) / down;
-    labels_middle = (step * down - named) / 2;
-  }
+  // Rotated labels must not be longer than all panels; those of compact cells may overlap the names.
+  const double beyond = label_length - all_panels();
+  const double over_names = map.compact ? std::max(beyond / 2 - name_room, 0.0) : 0;
+  const double step = panel_height_ + named + (map.compact ? 0 : std::max(beyond, 0.0) / down());
+  const double labels_middle = (step * down() - named) / 2;
   // The label of x is centred below all cells, which are not in the middle of the page.
   const double room = width - std::abs(left_ - right_) - 2 * kPageMargin;
   const FittedNames x_names = fitted_names({map.x_label}, kFontSize, room, 6, "X");
@@ -266,11 +269,11 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
   x = name_axis(map.x_names, cell_width,
                 [](const std::string& name) { return text_width(name, kTickFontSize) + 3; });
   // The last name of a panel and the first one of the next share the gap.
-  while (map.compact && map.panels.size() > 1 && x.ticks.size() > 1) {
+  while (columns_ > 1 && x.ticks.size() > 1) {
     const auto& [place, last] = x.ticks.back();
-    const double beyond = text_width(last, kTickFontSize) / 2 - (x.high - place) * cell_width +
-                          text_width(x.ticks.front().second, kTickFontSize) / 2 - cell_width / 2;
-    if (beyond < kCompactGap - 3) break;
+    const double outside = text_width(last, kTickFontSize) / 2 - (x.high - place) * cell_width +
+                           text_width(x.ticks.front().second, kTickFontSize) / 2 - cell_width / 2;
+    if (outside < kCompactGap - 3) break;
     x.ticks.pop_back();
   }
   std::vector<std::string> rows;
@@ -283,7 +286,7 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
   const double caption_height = is_whole ? heading.caption_height() : 0;
   const double x_label_middle = caption_height + 2 + label_height / 2;
   const double bottom = x_label_middle + label_height / 2 + kColumnNames;
-  height = bottom + step * down + heading.title_height();
+  height = bottom + step * down() + over_names + heading.title_height();
 
   if (map.low == -map.high)
     palette.assign(kSignedPalette.begin(), kSignedPalette.end());
@@ -297,13 +300,13 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
 
   for (std::size_t p = 0; p < map.panels.size(); ++p) {
     const bool is_last = p + 1 == map.panels.size();
-    const std::size_t place = map.panels.size() - 1 - p;
-    PanelPlace panel{left_ + (map.compact ? static_cast<double>(p) * (panel_width_ + kCompactGap) : 0),
-                     bottom + (map.compact ? 0 : step * static_cast<double>(place)),
+    const double row = down() - 1 - static_cast<double>(p / columns_);
+    PanelPlace panel{left_ + static_cast<double>(p % columns_) * (panel_width_ + kCompactGap),
+                     bottom + step * row,
                      panel_width_,
                      panel_height_,
-                     is_last || map.compact,
-                     p == 0 || !map.compact};
+                     p + columns_ >= map.panels.size(),
+                     p % columns_ == 0};
     if (is_whole) {
       const std::vector<std::string>& lines = panel_names_.lines[p];
       for (std::size_t line = 0; line < lines.size(); ++line)
@@ -318,7 +321,8 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
                     3 + kLabelLine * static_cast<double>(y_label.size()) / 2, bottom + labels_middle, true,
                     labels_.size);
     if (is_last)
-      place_centred(panel.marks, TextRole::x_label, x_label, (left_ + panel.left + panel_width_) / 2,
+      place_centred(panel.marks, TextRole::x_label, x_label,
+                    left_ + (static_cast<double>(columns_) * (panel_width_ + kCompactGap) - kCompactGap) / 2,
                     x_label_middle, false, x_names.size);
     has_scale.push_back(is_last || !map.compact);
     if (is_last) {
@@ -334,7 +338,6 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
 void HeatMapLayout::place_panels(const HeatMap& map, double room, double extra) {
   /// Names of rows take at most this share of the page.
   constexpr double kMostRowNames = 0.35;
-  const double across = map.compact ? static_cast<double>(std::max<std::size_t>(map.panels.size(), 1)) : 1;
   labels_ = fitted_names({map.y_label, map.value_label}, kFontSize, room, 2, "Y");
   row_names_ = fitted_names(map.y_names, kTickFontSize, kMostRowNames * width, 1, "R");
   double name_width = 0;
@@ -347,11 +350,21 @@ void HeatMapLayout::place_panels(const HeatMap& map, double room, double extra) 
     tick_width = std::max(tick_width, text_width(tick.second, kTickFontSize));
   right_ = kScaleGap + kScaleWidth + kScaleNumberGap + tick_width + 3 +
            kLabelLine * static_cast<double>(labels_.lines[1].size());
-  panel_width_ = (width - left_ - right_ - (across - 1) * kCompactGap) / across;
+  const auto width_of = [&](std::size_t columns) {
+    return (width - left_ - right_ + kCompactGap) / static_cast<double>(columns) - kCompactGap;
+  };
+  const std::size_t count = map.compact ? std::max<std::size_t>(map.panels.size(), 1) : 1;
+  std::size_t down = 1;
+  const auto columns_of = [&] { return (count + down - 1) / down; };
+  while (columns_of() > 1 && width_of(columns_of()) < kLeastCompactWidth) ++down;
+  columns_ = columns_of();
+  panel_width_ = width_of(columns_);
   cell_width = panel_width_ / static_cast<double>(std::max<std::size_t>(map.x_names.size(), 1));
   panel_height_ = (map.compact ? cell_width : row_height_) * static_cast<double>(map.y_names.size());
   if (map.compact)
-    panel_height_ = std::max(std::min(panel_height_, kMostCompactHeight) + extra, kTickFontSize);
+    panel_height_ = std::max(std::min(panel_height_, kMostCompactHeight / static_cast<double>(down)) +
+                                 extra / static_cast<double>(down),
+                             kTickFontSize);
 }
 
 void HeatMapLayout::write_cells(const HeatMap& map, bool allows_numbers) {
@@ -462,7 +475,11 @@ nlohmann::ordered_json data_json(const HeatMap& map) {
           {"layout", map_layout_json(layout)}};
 }
 
-nlohmann::ordered_json page_json(const HeatMap& map) {
+nlohmann::ordered_json page_json(const HeatMap& given) {
+  // The page writes these texts itself.
+  HeatMap map = given;
+  for (std::string* const text : {&map.x_label, &map.y_label, &map.value_label}) *text = math_text(*text);
+  for (HeatMapPanel& panel : map.panels) panel.name = math_text(panel.name);
   MapJson json = data_json(map);
   json.erase("layout");
   HeatMap alone = map;

@@ -76,6 +76,7 @@ struct HeatMapLayout : PageLayout {
 
  private:
   FittedNames labels_, row_names_, panel_names_;
+  std::size_t columns_ = 1;  ///< of panels
   double left_ = 0, right_ = 0, panel_width_ = 0, panel_height_ = 0, row_height_ = 0;
 
   /// Places everything. `extra`: what the height of all panels together has in addition.
@@ -100,7 +101,7 @@ std::string half_number(double half);
 /// "layout", with "cells": [[{"number", "interval", "bright"}]] and "scale"}.
 nlohmann::ordered_json data_json(const HeatMap& map);
 
-/// The same for the report's page, where each panel has a layout of its own, frames and notes.
+/// The same for the report's page, where each panel has its own layout, frames and notes.
 nlohmann::ordered_json page_json(const HeatMap& map);
 
 }  // namespace moelab

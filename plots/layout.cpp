@@ -41,7 +41,7 @@ double letter_width(const std::string& text, std::size_t at) {
   if ((three.starts_with("\xE2\x81") && last >= 0xB0) || (three.starts_with("\xE2\x82") && last < 0xA0) ||
       three.starts_with("\xE1\xB4") || three.starts_with("\xE1\xB5") || pair.starts_with("\xCA"))
     return kSmall;
-  return pair.starts_with("\xCE") || pair.starts_with("\xCF") ? kGreek : kEm;
+  return pair.starts_with("\xCE") || pair.starts_with("\xCF") || three == "\u2212" ? kGreek : kEm;
 }
 
 /// The first part of `word` that is not longer than `width`: up to the last letter after which a word may
@@ -166,6 +166,7 @@ FittedNames fitted_names(const std::vector<std::string>& names, double font_size
     key.push_back(letters.back() + ": " + names[i]);
   }
   fits(letters, font_size);
+  fitted.has_letters = true;
   fitted.key = fmt::format(" {}.", fmt::join(key, "; "));
   return fitted;
 }
@@ -319,7 +320,7 @@ void use_one_form(Axis& axis) {
   if (!any_exponent && (!any_power || !any_number)) return;
   for (auto& [place, label] : axis.ticks)
     if (!label.empty() && place != 0)
-      label = is_short ? fmt::format("{:.7g}", place) : scientific_label(place);
+      label = signed_text(is_short ? fmt::format("{:.7g}", place) : scientific_label(place));
 }
 
 }  // namespace
@@ -329,8 +330,9 @@ std::string tick_label(double value, bool logarithmic) {
   const double nearest = std::round(exponent);
   if (std::abs(exponent) >= 4 && std::abs(exponent - nearest) < 1e-9)
     return power_of_ten(static_cast<int>(nearest));
-  if (value != 0 && (std::abs(value) >= 1e7 || std::abs(value) < 1e-4)) return fmt::format("{:.3g}", value);
-  return fmt::format("{:.7g}", value);
+  if (value != 0 && (std::abs(value) >= 1e7 || std::abs(value) < 1e-4))
+    return signed_text(fmt::format("{:.3g}", value));
+  return signed_text(fmt::format("{:.7g}", value));
 }
 
 Axis axis_between(double low, double high, bool logarithmic) {
@@ -421,7 +423,7 @@ void thin_upright_labels(Axis& axis, double room) {
 }
 
 void PageLayout::set_page(const FigureStyle& style, double own_width) {
-  // DejaVu Serif is wider than the widths that text_width() adds: all other lengths grow in its place.
+  // DejaVu Serif is wider than the widths of text_width(), so all other lengths grow.
   constexpr double kSerifRoom = 1.1;
   font_scale = style.size.value_or(kFontSize) / kFontSize;
   scale = font_scale * (style.font == "serif" ? kSerifRoom : 1);

@@ -35,8 +35,9 @@ std::vector<std::string> wrapped(const std::string& text, double font_size, doub
 /// Names that share a room, each in lines.
 struct FittedNames {
   std::vector<std::vector<std::string>> lines;
-  double size = 0;  ///< of the font
-  std::string key;  ///< ends the caption: " P1: the name; P2: …." Empty if nothing is left out.
+  double size = 0;           ///< of the font
+  std::string key;           ///< ends the caption: " P1: the name; P2: …." Empty if nothing is left out.
+  bool has_letters = false;  ///< letters and numbers stand for the names
 };
 
 /// Fits names into `width` points and at most `most_lines` lines without a cut or broken word. Where that
@@ -172,7 +173,7 @@ struct PageLayout {
 
 /// {"sample": length in the legend, "font", "font_scale", "width", "height", "x", "y": {"log", "low", "high",
 /// "upright", "size", "ticks": [[place, label]]}, "panels": [{"left", "bottom", "width", "height",
-/// "x_labels", "y_labels", "texts": […]}]}, scaled. A panel with axes of its own has them as "x" and "y".
+/// "x_labels", "y_labels", "texts": […]}]}, scaled. A panel with its own axes has them as "x" and "y".
 nlohmann::ordered_json layout_json(const PageLayout& layout);
 
 /// {"colour", "dash": [on, off, …] | null, "marker": name | null, "filled"}. The names are matplotlib's.

@@ -20,7 +20,7 @@ constexpr std::size_t kRateNameLines = 2;
 constexpr double kSlopeRoom = 0.3;
 constexpr double kLeftMargin = 46, kSlopeLine = 8.5, kInset = 4;
 /// Dashes of the reference slopes, in turn.
-constexpr std::array<const char*, 2> kRateReferenceDashes = {"(8,4)", "(2,3)"};
+constexpr std::array<const char*, 2> kRateReferenceDashes = {"(8,4)", "(12,4,3,4)"};
 
 std::string csv_number(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";

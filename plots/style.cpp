@@ -22,8 +22,8 @@ void FigureStyle::bind(Fields& fields) {
   fields.add("caption", caption, {"none", "below", "file"},
              "where the caption stands; file writes ID.tex and ID.txt next to the figure (default: below)");
   fields.add("legend", legend, {"inside", "below", "right", "direct"},
-             "where the legend of lines stands; direct writes names at the ends of at most four lines "
-             "(default: below, also where another place has too little room)");
+             "where the legend stands; direct writes names at the ends of at most four lines (default: "
+             "below, also where another place lacks room)");
   fields.optional().add_names("format", format, kFormats, 1, "formats to write (default: all)");
 }
 

@@ -14,19 +14,19 @@ namespace moelab {
 enum class CaptionPlace { none, below, file };
 enum class LegendPlace { inside, below, right, direct };
 
-/// Fields without a value leave the choice to the figure's kind: sans serif letters of 7.5 points, title and
-/// caption on the page, the legend below.
+/// The figure's kind chooses each field without a value. The defaults are sans serif letters of 7.5 points, a
+/// title and a caption on the page, and the legend below.
 struct FigureStyle {
   std::optional<double> width, height;  ///< of the page, in inches
-  std::optional<std::string> font;      ///< "sans", "serif", or the name of a family
-  std::optional<double> size;           ///< of labels, in points; ticks and captions are a little smaller
+  std::optional<std::string> font;      ///< "sans", "serif" or a family
+  std::optional<double> size;           ///< of labels, in points; ticks and captions are smaller
   std::optional<bool> title;
   std::optional<CaptionPlace> caption;
   std::optional<LegendPlace> legend;
   std::vector<std::string> format;  ///< of "svg", "pdf" and "png"; empty: all
   void bind(Fields& fields);
 
-  /// The fields that this style gives, and those of `base` for the others.
+  /// This style, with the fields of `base` where it has none.
   FigureStyle over(const FigureStyle& base) const;
   /// Throws UserError below `path` for a font that no script can name.
   void check(const std::string& path) const;

@@ -104,13 +104,16 @@ std::optional<MathPart> next_math(const std::string& text, std::size_t from) {
 /// Signs and letters as TeX's math, without the dollars.
 const std::map<std::string, std::string, std::less<>>& math_signs() {
   static const std::map<std::string, std::string, std::less<>> signs = {
-      {"±", "\\pm"},    {"×", "\\times"}, {"÷", "\\div"},    {"−", "-"},        {"≤", "\\le"},
-      {"≥", "\\ge"},    {"≠", "\\ne"},    {"≈", "\\approx"}, {"∞", "\\infty"},  {"‖", "\\|"},
-      {"·", "\\cdot"},  {"√", "\\surd"},  {"∈", "\\in"},     {"∑", "\\sum"},    {"→", "\\to"},
-      {"α", "\\alpha"}, {"β", "\\beta"},  {"γ", "\\gamma"},  {"δ", "\\delta"},  {"ε", "\\varepsilon"},
-      {"η", "\\eta"},   {"θ", "\\theta"}, {"κ", "\\kappa"},  {"λ", "\\lambda"}, {"μ", "\\mu"},
-      {"π", "\\pi"},    {"ρ", "\\rho"},   {"σ", "\\sigma"},  {"τ", "\\tau"},    {"φ", "\\varphi"},
-      {"ψ", "\\psi"},   {"ω", "\\omega"}, {"Δ", "\\Delta"},  {"Σ", "\\Sigma"},  {"Ω", "\\Omega"}};
+      {"±", "\\pm"},     {"×", "\\times"}, {"÷", "\\div"},        {"−", "-"},
+      {"≤", "\\le"},     {"≥", "\\ge"},    {"≠", "\\ne"},         {"≈", "\\approx"},
+      {"∞", "\\infty"},  {"‖", "\\|"},     {"·", "\\cdot"},       {"√", "\\surd"},
+      {"∈", "\\in"},     {"∑", "\\sum"},   {"→", "\\to"},         {"<", "<"},
+      {">", ">"},        {"|", "|"},       {"α", "\\alpha"},      {"β", "\\beta"},
+      {"γ", "\\gamma"},  {"δ", "\\delta"}, {"ε", "\\varepsilon"}, {"η", "\\eta"},
+      {"θ", "\\theta"},  {"κ", "\\kappa"}, {"λ", "\\lambda"},     {"μ", "\\mu"},
+      {"π", "\\pi"},     {"ρ", "\\rho"},   {"σ", "\\sigma"},      {"τ", "\\tau"},
+      {"φ", "\\varphi"}, {"ψ", "\\psi"},   {"ω", "\\omega"},      {"Δ", "\\Delta"},
+      {"Σ", "\\Sigma"},  {"Ω", "\\Omega"}};
   return signs;
 }
 
@@ -183,6 +186,12 @@ std::string with_replaced(std::string text, const std::string& part, const std::
   for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += by.size())
     text.replace(at, part.size(), by);
   return text;
+}
+
+std::string signed_text(const std::string& number) {
+  if (!number.starts_with('-')) return number;
+  const bool is_zero = number.find_first_not_of("-0.") == std::string::npos;
+  return (is_zero ? "" : "−") + number.substr(1);
 }
 
 std::string math_text(const std::string& text) {

@@ -11,6 +11,9 @@ std::vector<std::string> split_text(const std::string& text, const std::string& 
 
 std::string with_replaced(std::string text, const std::string& part, const std::string& by);
 
+/// A printed number with the sign of a minus, and without the sign of a zero: "−0.5", "0.00".
+std::string signed_text(const std::string& number);
+
 /// The text with its indices and exponents in small letters: "L_o" is "Lₒ", and "n^{-1/2}" is "n⁻¹ᐟ²". An
 /// index follows a single letter. It is one letter, a number or in braces. Indices for which there are no
 /// small letters stay as they are.
@@ -24,7 +27,7 @@ std::string with_plain_spaces(const std::string& text);
 /// The text for TeX: special characters escaped, indices, Greek letters and signs as math.
 std::string latex_text(const std::string& text);
 
-/// A caption for TeX: \caption{…} with spaces that do not break as "~", then \label{fig:ID}.
+/// A caption for TeX: `\caption{…}`, then `\label{fig:ID}`. Spaces that do not break are "~".
 std::string latex_caption(const std::string& caption, const std::string& id);
 
 }  // namespace moelab

@@ -47,13 +47,25 @@ inline const std::vector<std::string>& hostile_texts() {
       "\r=1",
       "'=1",
       "naïve ± ² — 数",
+      "&#x1; &#x41; &#65; &# &#x",
+      "x ]]> y <![CDATA[ z ]]>",
+      "U+FFFE \xef\xbf\xbe and U+FFFF \xef\xbf\xbf",
+      "reversed \xe2\x80\xae txet \xe2\x80\xac and \xe2\x81\xa6 isolated \xe2\x81\xa9",
+      "line \xe2\x80\xa8 and paragraph \xe2\x80\xa9 separators",
   };
   return texts;
 }
 
-/// Whether a text holds a byte that a terminal may obey; line feeds and tabs are none.
+/// Whether a text holds a byte that a terminal may obey, or a character that reverses text, separates lines
+/// or is forbidden in XML. Line feeds and tabs are none.
 inline bool commands_terminal(const std::string& text) {
   bool obeyed = false;
+  // The last bytes of U+2028 to U+202E, U+2066 to U+2069, U+FFFE and U+FFFF.
+  for (const auto& [start, lasts] :
+       {std::pair<std::string, std::string>("\xe2\x80", "\xa8\xa9\xaa\xab\xac\xad\xae"),
+        std::pair<std::string, std::string>("\xe2\x81", "\xa6\xa7\xa8\xa9"),
+        std::pair<std::string, std::string>("\xef\xbf", "\xbe\xbf")})
+    for (const char last : lasts) obeyed = obeyed || text.find(start + last) != std::string::npos;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const bool is_c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;

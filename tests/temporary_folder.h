@@ -8,7 +8,7 @@
 
 namespace moelab {
 
-/// A folder of its own, removed at the end.
+/// A new folder, removed at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

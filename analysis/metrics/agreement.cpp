@@ -439,8 +439,8 @@ MetricGroup layers_metrics() {
               "share of rows that do not go where most rows of their expert in the layer before go",
               "share of rows that leave their expert's company", "assignment change", {}, kSetsAlone),
        metric("layer_ari", false,
-              "adjusted Rand index of the serving experts in the layer before and here: 1 where the same "
-              "rows are together, 0 as by chance, and where one expert serves all rows",
+              "adjusted Rand index of serving experts in the layer before and here: 1 for equal groups of "
+              "rows, 0 by chance or with one expert",
               "adjusted Rand index of two layers", "agreement of layers", {}, kSetsAlone)});
   group.by_default = false;
   group.of_layers = true;

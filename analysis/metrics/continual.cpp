@@ -1,8 +1,8 @@
 /// Metrics of tasks in sequence (train.rounds): what the model keeps of the tasks that it has seen.
 ///
-/// L_n(t) is the test loss of task n after round t under gating.eval, and n_τ the task of round τ. Round τ
-/// went to expert m_τ. For linear tasks w_n and linear experts w^m, e_τ(t) = ‖w^{m_τ} − w_{n_τ}‖² after round
-/// t is exact; it does not ask the router (Li et al. 2025).
+/// L_n(t) is the test loss of task n after round t under gating.eval. Round τ has task n_τ and goes to expert
+/// m_τ. For linear tasks w_n and linear experts w^m, e_τ(t) = ‖w^{m_τ} − w_{n_τ}‖² after round t is exact. It
+/// does not depend on the router (Li et al. 2025).
 
 #include <memory>
 #include <numeric>
@@ -121,7 +121,7 @@ class ContinualMeter final : public ModelMeter<Real> {
   }
 
  private:
-  /// A small test set may have none of a rare task, whose rounds then have no loss.
+  /// A small test set may have no sample of a rare task. Rounds of this task then have no loss.
   bool has_samples(std::size_t task) const { return sets_[task].x.rows() > 0; }
   double loss_of(const TestMoment<Real>& moment, std::size_t task) const {
     return data_[task]->test_loss(moment, moment.model.network->eval_gating());
@@ -165,8 +165,8 @@ class ContinualMeter final : public ModelMeter<Real> {
     add_forgetting("expert_", errors_, now, distance(experts, last_task_, last_expert_), values);
   }
 
-  /// The experts of a set prefer one group of tasks: argmax_n θ_m·v_n lies in it. An expert whose scores are
-  /// equal prefers none and is a set of its own.
+  /// The experts of a set prefer one group of tasks: argmax_n θ_m·v_n lies in it. An expert with equal scores
+  /// prefers none and is alone in its set.
   std::vector<int> sets_of(const Matrix& router) const {
     const Matrix scores = router * pool_.signals.transpose();
     std::vector<int> sets;
@@ -274,20 +274,18 @@ MetricGroup continual_metrics() {
        metric("expert_forgetting", false,
               "mean over rounds before the last of ‖w − w_n‖² less its value right after the round",
               "forgetting of the round's expert", "forgetting of experts", {&linear_tasks}),
-       metric(
-           "routing_consistency", false,
-           "since the last record: share of rounds that went to the most usual set of experts of the task's "
-           "group; a set prefers one group, argmax_n θ_e·v_n",
-           "consistency of routing", "consistency", {&task_signals}),
+       metric("routing_consistency", false,
+              "since the last record: share of rounds that went to the most usual set of experts of the "
+              "task's group; sets by argmax_n θ_e·v_n",
+              "consistency of routing", "consistency", {&task_signals}),
        metric(
            "routing_information", false,
            "since the last record: normalised mutual information of the task's group and the expert's set; 0 "
            "for one set",
            "information of routing", "information", {&task_signals}),
        metric("set_dispersion", false,
-              "since the last record: χ² of equal loads within the sets of experts over its degrees of "
-              "freedom; 1 "
-              "where the choice within a set is uniform",
+              "since the last record: χ² of equal loads within sets of experts, over its degrees of freedom; "
+              "1: uniform choice within sets",
               "dispersion within sets", "dispersion", {&task_signals}, "needs a set of several experts"),
        metric("settled_share", false, "share of experts that have set the flag of the termination",
               "settled experts", "settled", {&termination})});

@@ -446,7 +446,7 @@ const Need token_ids{"data of ids of tokens", has_token_ids};
 const Need text{"data of text", [](const MetricSubject& of, int) {
                   return has_token_ids(of, 0) && of.problem().bytes_of(Matrix::Zero(1, 1)).has_value();
                 }};
-const Need known_language{"data of ids whose law is known, none swapped, and the next token as the task",
+const Need known_language{"ids with a known law, none swapped, and the next token as the task",
                           knows_language};
 const Need causal_routing{"a router and a gating.eval that look at no later token", routes_causally};
 const Need true_measure{"data of moe_regression, and a model of their form", has_true_measure};

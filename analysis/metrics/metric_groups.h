@@ -131,7 +131,7 @@ extern const Need until;           ///< a rule that may end the training before 
 // The table.
 
 /// What a number of a run is of. Its text is the column of exports and the name in JSON:
-/// [<evaluation>.]<metric>[_layer<layer>][.<variant>].
+/// `[<evaluation>.]<metric>[_layer<layer>][.<variant>]`.
 struct MetricKey {
   std::string evaluation = {};  ///< empty for the cell's own test data
   std::string metric;           ///< as its group declares it

@@ -374,8 +374,8 @@ MetricGroup expert_outputs_metrics() {
               "loss in the output (Guo et al. 2025)",
               "variance of experts along the error", "task signal", {&needs::model, &needs::model_output}),
        metric("task_signal_variation", false,
-              "the same over the experts that the row selects, summed over rows and divided by the sum of "
-              "their mean squares: 0 equal signals, at most 1",
+              "the same over the experts that the row selects, summed over rows, relative to their mean "
+              "squares: 0 for equal signals, at most 1",
               "relative variance of selected experts along the error", "task signal variation",
               {&needs::model, &needs::model_output, &needs::sets})});
   group.by_default = false;

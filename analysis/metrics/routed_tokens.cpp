@@ -19,6 +19,9 @@ constexpr std::size_t kMostDocumentSums = std::size_t{1} << 25;
 constexpr std::int64_t kLeastSeen = 10;
 constexpr int kPermutations = 200, kTokenPermutations = 20, kDraws = 200;
 
+const std::string kTooManyExperts =
+    "is measured for at most " + std::to_string(kMostPairedExperts) + " experts";
+
 double entropy_of_counts(std::span<const double> counts) {
   const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
   double sum = 0;
@@ -141,7 +144,11 @@ const std::vector<RoutedMetric>& routed_metrics() {
       {"rows_where_scores_alone_select_others", "share of tokens for which the K largest r are other experts",
        "K choices"},
       {"tied_rows", "tokens whose K-th and next selection scores are equal", "K choices"},
-      {"tied_first_rows", "tokens whose two largest selection scores are equal", "first choice"}};
+      {"tied_first_rows", "tokens whose two largest selection scores are equal", "first choice"},
+      {"load_drift", "half the sum over experts of |n_e / N - the same in the earlier snapshot|",
+       "K choices"},
+      {"max_violation_change", "expert_load_max_violation less the one of the earlier snapshot",
+       "K choices"}};
   return metrics;
 }
 
@@ -152,7 +159,8 @@ RoutedTokens::RoutedTokens(const RoutedSetting& setting) : setting_(setting) {
   if (is_by_document_ && setting_.clusters > 0)
     document_clusters_.assign(static_cast<std::size_t>(setting_.documents),
                               std::vector<std::int64_t>(clusters(), 0));
-  if (setting_.top_k > 1 && setting_.experts > 1) both_ = Matrix::Zero(setting_.experts, setting_.experts);
+  if (setting_.top_k > 1 && setting_.experts > 1 && setting_.experts <= kMostPairedExperts)
+    both_ = Matrix::Zero(setting_.experts, setting_.experts);
   if (setting_.has_probabilities && setting_.clusters > 0)
     cluster_routing_ = Matrix::Zero(setting_.clusters, setting_.experts);
   least_.assign(experts(), 0);
@@ -230,7 +238,7 @@ void RoutedTokens::add(const RoutedToken& token) {
     ++sums[kFirst];
     ++sums[firsts_at() + static_cast<std::size_t>(chosen[0])];
     if (of_cluster) ++of_cluster[1 + count + static_cast<std::size_t>(chosen[0])];
-    if (token.token >= 0) {
+    if (token.token >= 0 && setting_.experts <= kMostPairedExperts) {
       std::vector<std::int64_t>& of_token = of_token_[token.token];
       of_token.resize(count, 0);
       ++of_token[static_cast<std::size_t>(chosen[0])];
@@ -416,16 +424,18 @@ std::map<std::string, std::string> RoutedTokens::skipped() const {
       why = setting_.clusters == 0 ? "needs --labels"
                                    : "needs --by-score: ids in another order do not tell the first choice";
     } else if (name.starts_with("token_")) {
-      why = of_token_.empty() ? (setting_.is_ordered
-                                     ? "needs --tokens"
+      why =
+          setting_.experts > kMostPairedExperts ? kTooManyExperts
+          : of_token_.empty()
+              ? (setting_.is_ordered ? "needs --tokens"
                                      : "needs --by-score: ids in another order do not tell the first choice")
-                              : "no token id is seen 10 times";
+              : "no token id is seen 10 times";
     } else if (std::string_view(metric.follows) == "first choice" && !setting_.is_ordered) {
       why = "needs --by-score: ids in another order do not tell the first choice";
     } else if (std::string_view(metric.follows) == "r" && !setting_.has_probabilities) {
       why = "needs --logits, --probs or --scores: sets do not tell r";
     } else if (name == "co_activation") {
-      why = "needs --top-k above 1";
+      why = setting_.top_k > 1 && setting_.experts > 1 ? kTooManyExperts : "needs --top-k above 1";
     } else {
       continue;
     }
@@ -556,45 +566,70 @@ std::pair<std::vector<std::int64_t>, Matrix> RoutedTokens::frequent_tokens(std::
   return {ids, shares};
 }
 
-std::map<std::string, Interval> RoutedTokens::intervals(Engine& engine, int times, int& fewest) const {
-  fewest = 0;
-  if (!is_by_document_) return {};
-  // Documents are drawn within the cluster that most of their tokens belong to.
-  std::map<std::size_t, std::vector<std::size_t>> strata;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(setting_.documents); ++d) {
-    if (sums_[d * size_of_sums() + kTokens] == 0) continue;
-    std::size_t stratum = 0;
-    if (!document_clusters_.empty())
-      stratum = static_cast<std::size_t>(
-          std::max_element(document_clusters_[d].begin(), document_clusters_[d].end()) -
-          document_clusters_[d].begin());
-    strata[stratum].push_back(d);
-  }
-  fewest = setting_.documents;
-  for (const auto& [stratum, own] : strata) fewest = std::min(fewest, static_cast<int>(own.size()));
-  constexpr int kFewestDocuments = 4;
-  if (fewest < kFewestDocuments) return {};
+std::map<std::string, Interval> document_intervals(
+    std::span<const double> sums, std::size_t width, const DocumentStrata& strata, int times, Engine& engine,
+    const std::function<RoutedValues(std::span<const double>)>& values_of) {
   std::map<std::string, std::vector<double>> drawn;
-  std::vector<double> sums(size_of_sums());
+  std::vector<double> total(width);
   for (int t = 0; t < times; ++t) {
-    std::fill(sums.begin(), sums.end(), 0);
-    for (const auto& [stratum, own] : strata) {
+    std::fill(total.begin(), total.end(), 0);
+    for (const std::vector<std::size_t>& own : strata) {
       for (std::size_t i = 0; i < own.size(); ++i) {
         const std::size_t picked =
             own[static_cast<std::size_t>(draw_index(engine, static_cast<int>(own.size())))];
-        const double* const from = &sums_[picked * size_of_sums()];
-        for (std::size_t at = 0; at < sums.size(); ++at) sums[at] += from[at];
+        const double* const from = &sums[picked * width];
+        for (std::size_t at = 0; at < width; ++at) total[at] += from[at];
       }
     }
-    for (const auto& [name, value] : values_of(sums)) drawn[name].push_back(value);
+    for (const auto& [name, value] : values_of(total)) drawn[name].push_back(value);
   }
   std::map<std::string, Interval> intervals;
-  for (auto& [name, values_of_name] : drawn) {
-    if (name == "tokens" || name == "selections" || values_of_name.size() != static_cast<std::size_t>(times))
-      continue;
-    std::sort(values_of_name.begin(), values_of_name.end());
-    intervals[name] = {percentile(values_of_name, 0.025), percentile(values_of_name, 0.975)};
+  for (auto& [name, values] : drawn) {
+    if (values.size() != static_cast<std::size_t>(times)) continue;
+    std::sort(values.begin(), values.end());
+    intervals[name] = {percentile(values, 0.025), percentile(values, 0.975)};
   }
+  return intervals;
+}
+
+std::vector<std::pair<int, RoutedValues>> RoutedTokens::document_values() const {
+  std::vector<std::pair<int, RoutedValues>> documents;
+  for (int d = 0; is_by_document_ && d < setting_.documents; ++d) {
+    const std::span<const double> sums =
+        std::span(sums_).subspan(static_cast<std::size_t>(d) * size_of_sums(), size_of_sums());
+    if (sums[kTokens] > 0) documents.emplace_back(d, values_of(sums));
+  }
+  return documents;
+}
+
+DocumentStrata RoutedTokens::strata() const {
+  std::map<std::size_t, std::vector<std::size_t>> by_cluster;
+  for (std::size_t d = 0; is_by_document_ && d < static_cast<std::size_t>(setting_.documents); ++d) {
+    if (sums_[d * size_of_sums() + kTokens] == 0) continue;
+    std::size_t cluster = 0;
+    if (!document_clusters_.empty())
+      cluster = static_cast<std::size_t>(
+          std::max_element(document_clusters_[d].begin(), document_clusters_[d].end()) -
+          document_clusters_[d].begin());
+    by_cluster[cluster].push_back(d);
+  }
+  DocumentStrata strata;
+  for (auto& [cluster, own] : by_cluster) strata.push_back(std::move(own));
+  return strata;
+}
+
+std::map<std::string, Interval> RoutedTokens::intervals(Engine& engine, int times, int& fewest) const {
+  fewest = 0;
+  if (!is_by_document_) return {};
+  const DocumentStrata drawn = strata();
+  fewest = setting_.documents;
+  for (const std::vector<std::size_t>& own : drawn) fewest = std::min(fewest, static_cast<int>(own.size()));
+  if (fewest < kFewestDocuments) return {};
+  std::map<std::string, Interval> intervals =
+      document_intervals(sums_, size_of_sums(), drawn, times, engine,
+                         [&](std::span<const double> sums) { return values_of(sums); });
+  intervals.erase("tokens");
+  intervals.erase("selections");
   return intervals;
 }
 

@@ -7,6 +7,7 @@
 /// e, and N = Σ_e n_e. Entropies are in nats, standard deviations have ddof 0.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -47,6 +48,22 @@ struct RoutedToken {
 /// Values by name, in the order of routed_metrics().
 using RoutedValues = std::vector<std::pair<std::string, double>>;
 
+/// Documents that a bootstrap draws again: the places of each domain's documents.
+using DocumentStrata = std::vector<std::vector<std::size_t>>;
+
+/// 95 % percentile intervals of functions of sums over documents. `sums` has a row of `width` numbers for
+/// each document. Documents are drawn again within their stratum, `times` times, and `values_of` measures the
+/// sums of what was drawn. A name that some draw lacks has no interval.
+std::map<std::string, Interval> document_intervals(
+    std::span<const double> sums, std::size_t width, const DocumentStrata& strata, int times, Engine& engine,
+    const std::function<RoutedValues(std::span<const double>)>& values_of);
+
+/// A bootstrap over fewer documents of a domain says nothing.
+constexpr int kFewestDocuments = 4;
+
+/// Tables of pairs of experts, and of token ids and experts, are kept up to this many experts.
+constexpr int kMostPairedExperts = 4096;
+
 /// The sums of one layer. Tokens are added in order.
 class RoutedTokens {
  public:
@@ -79,9 +96,12 @@ class RoutedTokens {
   /// The most frequent tokens, and the share of each expert in their first choices.
   std::pair<std::vector<std::int64_t>, Matrix> frequent_tokens(std::size_t most) const;
 
-  /// 95 % percentile intervals of metrics: documents are drawn again within their cluster, `times` times.
-  /// Empty with less than four documents in a cluster. `fewest` receives the documents of the smallest
-  /// cluster.
+  /// The metrics of each document with tokens, by its number. Empty where documents are not kept apart.
+  std::vector<std::pair<int, RoutedValues>> document_values() const;
+  /// The documents with tokens, by the cluster of most of their tokens; empty where documents are unknown.
+  DocumentStrata strata() const;
+  /// Intervals of metrics over documents. Empty with less than four documents in a cluster. `fewest` receives
+  /// the documents of the smallest cluster.
   std::map<std::string, Interval> intervals(Engine& engine, int times, int& fewest) const;
   /// The values under chance: uniform choices for loads, and clusters permuted over documents (over tokens
   /// where documents are unknown) for metrics of clusters.

@@ -439,14 +439,14 @@ MetricGroup load_metrics() {
               "standard deviation over experts of the percentage of assignments (ddof 0)",
               "load standard deviation (% of rows)", "load deviation"),
        metric("dead_experts", false,
-              "share of experts that serve less than a tenth of an even share, n_e < n ÷ (10 E); of a run by "
-              "the serving expert, with `analyze --top-k K` by all K choices, n_e < K n ÷ (10 E)",
+              "share of experts that serve less than a tenth of an even share (n ÷ E; with `analyze --top-k "
+              "K`, K n ÷ E)",
               "share of dead experts", "dead experts"),
        metric("unserved_share", false, "share of rows that no expert serves",
               "share of rows without an expert", "unserved", {&needs::unserved_rows}),
        metric("co_activation", false,
-              "mean over experts i of max_{j ≠ i} n_ij ÷ n_i, n_ij rows that are sent to both: 1 when each "
-              "has a partner on all of its rows",
+              "mean over experts i of max_{j ≠ i} n_ij ÷ n_i; n_ij rows go to both; 1: each has a constant "
+              "partner",
               "share of an expert's rows with its nearest partner", "co-activation",
               {&needs::several_experts, &needs::sets})});
   group.of_layers = true;

@@ -331,8 +331,8 @@ MetricGroup replaced_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, ReplacedMeter>(
       "replaced", "what replaced rows do to the others; uses what gating.eval selects",
       {metric("test_loss_kept", true,
-              "test_loss_eval over the targets none of whose inputs was replaced: routers that look at a "
-              "batch or at a sequence carry harm from row to row",
+              "test_loss_eval over targets without replaced inputs: routers that look at a batch or a "
+              "sequence carry harm from row to row",
               "test loss of rows that were kept", "kept rows")});
   group.by_default = false;
   group.needs = {&needs::model, &replaced_rows};
@@ -387,8 +387,8 @@ MetricGroup fit_metrics() {
        metric("fit_minima", true, "distinct minima met by the starts on their samples", "distinct minima",
               "minima", {&needs::best_start}),
        metric("fit_near_minima", true,
-              "polished minima whose loss exceeds the least by L p / (20 n) at most, the least among them: "
-              "the data do not tell between them",
+              "polished minima whose loss exceeds the least by at most L p / (20 n), with the least itself: "
+              "the data cannot separate them",
               "near minima", "near minima", {&needs::best_start}),
        metric("fit_near_diameter", false,
               "between near minima, the largest distance from an expert (a, b) of one to the nearest of the "
@@ -399,11 +399,10 @@ MetricGroup fit_metrics() {
        metric("fit_settled", false,
               "1 when a search stopped because its two best basins were found repeatedly, else 0",
               "share of searches that settled", "settled", {&needs::search_start}),
-       metric(
-           "fit_oracle_gap", false,
-           "loss less that of the best fit from near the truth, over the latter (log-likelihood: the other "
-           "way round, nats); above 0 where the search missed a better fit",
-           "gap to the oracle-started fit", "oracle gap", {&needs::oracle_start}),
+       metric("fit_oracle_gap", false,
+              "loss minus the best loss from near the truth, over the latter (log-likelihood: reversed, "
+              "nats); above 0: the search missed a better fit",
+              "gap to the oracle-started fit", "oracle gap", {&needs::oracle_start}),
        metric("fit_worse_than_oracle", false, "1 when fit_oracle_gap is above 1e-6, else 0",
               "share of fits worse than the oracle-started one", "worse than oracle",
               {&needs::oracle_start})});
@@ -421,8 +420,8 @@ MetricGroup likelihood_metrics() {
               "mean log-likelihood of the training set under the fit less that under the truth, nats",
               "log-likelihood above the truth's (nats)", "likelihood gain"),
        metric("gaussian_voronoi_loss", true,
-              "D of Gaussian experts: cells with one fit at power 1; with two at 4 for g and b, 2 for a and "
-              "the variance; with three at 6 and 3",
+              "D of Gaussian experts; powers by fits in a cell: one 1; two 4 (g, b) and 2 (a, variance); "
+              "three 6 and 3",
               "Voronoi loss of Gaussian experts", "Voronoi loss"),
        metric("variance_error_exact", true,
               "variance of fits alone in their cell, root of the weighted mean square",

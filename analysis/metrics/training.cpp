@@ -9,8 +9,8 @@ MetricGroup training_metrics() {
       "training", "how long training was and how it ended; uses no routing",
       {metric("train_steps", false, "optimizer steps so far, of all phases", "optimizer steps", "steps"),
        metric("train_flops", false,
-              "operations of training so far, of all phases: 6 a step for each row of a batch and each "
-              "parameter that it reaches under the training gating",
+              "operations of training so far, all phases: 6 a step for each row and each parameter that it "
+              "reaches under the training gating",
               "operations of training", "operations"),
        metric("until_reached", false,
               "1 where train.until ended the training, 0 where its steps did; with train.until measured "

@@ -16,10 +16,9 @@ void bind_relative_to(Fields& fields, std::string& arm) {
 }
 
 void bind_arms(Fields& fields, std::vector<std::string>& arms) {
-  fields.optional().add_list(
-      "arms", arms, 1,
-      "names or patterns (\"aux_*\"): a claim for each arm that matches; {arm} stands for "
-      "its name in the sides, id and text (an id without {arm} becomes id_NAME)");
+  fields.optional().add_list("arms", arms, 1,
+                             "names or patterns (\"aux_*\"): a claim for each matching arm; {arm} stands for "
+                             "its name (an id without {arm} becomes id_NAME)");
 }
 
 void bind_arm(Fields& fields, std::string& arm, std::vector<std::string>& arms) {
@@ -28,10 +27,9 @@ void bind_arm(Fields& fields, std::string& arm, std::vector<std::string>& arms) 
 }
 
 void bind_smallest_effect(Fields& fields, Claim& claim) {
-  fields.add(
-      "smallest_effect", claim.smallest_effect, positive(),
-      "effects below it do not matter: relative where logarithms are compared (.05: within ±ln 1.05), "
-      "else in the metric's units; a point whose interval lies within is equivalent, whatever its sign");
+  fields.add("smallest_effect", claim.smallest_effect, positive(),
+             "effects below it do not matter: relative on log scales (.05: ±ln 1.05), else in the metric's "
+             "units; an interval within is equivalent");
 }
 
 /// Binds a number or a text, which is stored as text.
@@ -51,9 +49,8 @@ void bind_statement(Fields& fields, Comparison& comparison, Claim& claim) {
   fields.add("at", comparison.at,
              "sweep points: each, the last, or a list of {path: value} (of values where one path is swept)");
   fields.add("matched", comparison.matched, {"steps", "loss", "flops"},
-             "what the sides have in common where they are read: their ends; an equal training loss (each at "
-             "its first record at or below the greater of their least); equal operations (each at its last "
-             "record within the fewer; needs the group training)");
+             "where sides are read: at their ends; at equal training loss; or at equal operations (the last "
+             "record within the fewer; needs group training)");
   if (comparison.op == '~')
     fields.required().add("tolerance", comparison.tolerance, positive(), "relative tolerance");
   else
@@ -178,8 +175,8 @@ void ClaimSide::bind(Fields& fields) {
   fields.optional().add("metric", metric, kMetricHelp);
   bind_relative_to(fields, relative_to);
   bind_number_or_text(fields, "value", value,
-                      "a number instead of an arm's metric, or an expression of swept paths: \"model.experts "
-                      "/ 4\"; one that names metrics is taken of the other side's arm, where that side is");
+                      "a number instead of an arm's metric, or an expression: \"model.experts / 4\"; metrics "
+                      "in it come from the other side's arm");
   fields.add("factor", factor, positive(), "multiplies the side");
   fields.optional().add("where", where, "sweep coordinates of this side: {path: value}");
   fields.add("step", step, "a recorded step (default: the last)");
@@ -199,13 +196,12 @@ void Claim::bind(Fields& fields) {
   fields.add("tuned", is_tuned,
              "each arm is at its best: it sets every path of \"tune\" to a value of its own");
   fields.add("origin", origin, {"paper", "ours"}, "whose claim it is");
-  fields.add(
-      "reading", reading, {"main", "other", "excluded"},
-      "main: families of claims count it; other: a further reading of the same sentence, shown next to it; "
-      "excluded: a reading that the paper's own numbers rule out, whose verdict is excluded");
+  fields.add("reading", reading, {"main", "other", "excluded"},
+             "main: families count it; other: a further reading of the sentence, shown next to it; excluded: "
+             "the paper's own numbers rule it out");
   fields.add("regime", regime,
-             "the sweep points that the claim covers: a list as in at, or a condition such as "
-             "\"data.train_samples >= 1000 and model.experts > 4\"; other points are outside (default: all)");
+             "sweep points that the claim covers: a list as in at, or a condition such as "
+             "\"data.train_samples >= 1000 and model.experts > 4\" (default: all)");
   fields.optional().add(
       "quote", quote,
       "the paper's sentence that the regime or another reading rests on; a paper's claim with "

@@ -63,7 +63,7 @@ PointedClaim find_points(const Trend& claim, const Regime& regime, const RowInde
 struct ClaimPairs {
   std::vector<Interval> left, right;  ///< see observed() in observation.h
   std::string problem;                ///< why a pair is incomplete; empty if all pairs are complete
-  int lost_left = 0, lost_right = 0;  ///< seeds of which one side alone diverged, if diverged cells lose
+  int lost_left = 0, lost_right = 0;  ///< seeds where only one side diverged, if diverged cells lose
   bool are_untaught = false;          ///< no gradient of the task reaches the routers of both sides
 
   /// Whether no value is censored.

@@ -162,10 +162,10 @@ MeanEstimate seed_estimate(const std::vector<double>& values, bool positive, boo
 /// seed_estimate over the seeds with a finite value. No interval if its ends are infinite.
 BandPoint band_point(double x, std::vector<std::optional<double>> seeds, bool positive, bool is_sequential);
 
-/// The median over seeds, some of which are right-censored, with an interval of at least 95 % (none below 6
-/// seeds). The interval goes from the k-th least to the k-th largest value, with the largest k such that 2
-/// P(Bin(n, 1/2) < k) ≤ .05, or it is the interval of the sign sequence. Censored values count at their lower
-/// ends.
+/// The median over seeds, with an interval of at least 95 % (none below 6 seeds). Values may be
+/// right-censored. The interval goes from the k-th least to the k-th largest value, with the largest k such
+/// that 2 P(Bin(n, 1/2) < k) ≤ .05, or it is the interval of the sign sequence. Censored values count at
+/// their lower ends.
 BandPoint median_point(double x, const std::vector<std::optional<Interval>>& seeds, bool is_sequential);
 
 }  // namespace moelab

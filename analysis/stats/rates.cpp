@@ -292,8 +292,8 @@ LawComparison compare_laws(const RateData& data) {
 
 void bind_average(Fields& fields, RateAverage& average) {
   fields.add("average", average, {"logarithms", "squares"},
-             "what is averaged over repetitions: logarithms of errors, which gives each a slope; or squares, "
-             "whose mean's root has one, where the error of a share of the repetitions is of another order");
+             "averaged over repetitions: logarithms of errors, with a slope for each; or squares, with one "
+             "slope, where some repetitions have another order");
 }
 
 RateData rate_data(const ResultTable& table, const RateQuery& query) {

@@ -51,7 +51,7 @@ RateData rate_data(const ResultTable& table, const RateQuery& query);
 /// In each repetition, least squares of ln e(n) on ln n give the slope ρ of the power law e = C n^ρ. All
 /// sizes have the same weight: weights from the same errors would make the interval too short.
 ///
-/// For squares, the slope is that of ln √(mean of e²(n)). A repetition then has the pseudo-value
+/// For `squares`, ρ is the slope of ln √(mean of e²(n)). A repetition then has the pseudo-value
 /// R ρ − (R − 1) ρ₋ᵣ of the jackknife, with ρ₋ᵣ the slope without it (Efron and Tibshirani 1993, ch. 11). The
 /// pseudo-values are shifted so that their mean is ρ. tests/calibration measures the coverage of both.
 struct RateEstimate {

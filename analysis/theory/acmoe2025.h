@@ -190,7 +190,7 @@ CheckFinding check_ceiling(const CheckEffort& effort, const FullMetricRule& best
 
 // Proposition 1 for the router that it names. Eq. 2 and Definition 2 take the largest hᵀM e_k, a dot product.
 // Here e_k = μ_k. A point of cluster a is wrong with probability Φ(m / √(δᵀM(Σ)Mδ)) for the mean margin
-// m = μ_aᵀMδ. The nearest mean has m = −δᵀMδ/2 in its place: a dot product lacks the terms −½ e_kᵀM e_k.
+// m = μ_aᵀMδ. For the nearest mean m = −δᵀMδ/2: a dot product lacks the terms −½ e_kᵀM e_k.
 
 /// The mean of the margin by which a point of the first cluster prefers the second.
 using MarginRule = std::function<double(const Vector& own, const Vector& other, const Vector& metric)>;
@@ -246,7 +246,7 @@ CheckFinding check_near_axis(const CheckEffort& effort, const ScalingRule& rule 
 /// Measures how often κ(MΣM) > κ(Σ) for Σ ~ Wishart(I_8, 16).
 CheckFinding check_wishart(const CheckEffort& effort, const ScalingRule& rule, double predicted, double unit);
 
-/// Proposition 2 for inputs of several clusters, each scaled by the M of its own cluster. The proposition is
+/// Proposition 2 for inputs of several clusters, each scaled by its cluster's M. The proposition is
 /// about one centred cluster. Measures the share of draws with
 ///   κ((1/k) Σ_c M_c (Σ_c + μ_c μ_cᵀ) M_c) ≤ κ((1/k) Σ_c (Σ_c + μ_c μ_cᵀ)),
 /// and gives the median and the extreme quotients of the sides. The 16 clusters have the law of

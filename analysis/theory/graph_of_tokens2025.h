@@ -169,7 +169,7 @@ Matrix summed_pair(const TokenWorld& world, TokenModel model, const std::vector<
 Matrix pair_given_tokens(const TokenWorld& world, TokenModel model, const std::vector<int>& tokens);
 
 /// P(e_1 = a, e_2 = b), where U has independent tokens of the world's law given X. With `other`, U has the
-/// law of one of the two worlds, each with probability 1/2. Other parts are those of `world`.
+/// law of one of the two worlds, each with probability 1/2. `world` has the other parts.
 Matrix pair_without_tokens(const TokenWorld& world, TokenModel model, const TokenWorld* other = nullptr);
 
 /// I(a; b) = Σ P_ab ln(P_ab / (P_a P_b)) in nats.

@@ -42,7 +42,7 @@ CheckFinding check_soft_to_hard(Interface interface, const LossAtScore& loss);
 // The reinforced router, mean field: ṡ_e = a p_e − λ s_e, p = softmax(β s), κ = a β / λ (2605.29121).
 
 /// Two experts: slightly above κ = 2 the symmetric state gives way to z² = 24 (aβ/2 − λ) / (aβ³), z = s_1 −
-/// s_2. Measures the ratio of z in simulation to that of the statement. `critical` is the κ that the
+/// s_2. Measures the ratio of z in simulation to the statement's z. `critical` is the κ that the
 /// statement assumes.
 CheckFinding check_pitchfork(double critical = 2);
 /// The least κ with a stable winner among E experts: min_p ln(p(E−1)/(1−p)) (E−1)/(pE−1).

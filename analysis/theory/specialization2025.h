@@ -41,7 +41,7 @@ CheckFinding check_cross_gradient(const CheckEffort& effort, const std::string& 
 // + α Σ_j f_j Σ_i ∂s_ij/∂θ_R. Both lack the gradient g_i = ∂L_h/∂y_i of the task loss in the output.
 
 /// One layer y_i = Σ_j s_ij θ_jᵀ x_i of linear experts with one output. s (N, E) are softmax scores x_iᵀ ρ_j,
-/// zero but for the K largest, whose choice is held fixed. L = ½ Σ_i (y_i − t_i)² + α Σ_j f_j Σ_i s_ij.
+/// zero except for the K largest, whose choice is held fixed. L = ½ Σ_i (y_i − t_i)² + α Σ_j f_j Σ_i s_ij.
 struct LinearLayer {
   Matrix x;                ///< (N, d)
   Vector targets;          ///< t (N)

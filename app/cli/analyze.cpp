@@ -13,9 +13,13 @@
 
 #include "analysis/metrics/agreement.h"
 #include "analysis/metrics/meters.h"
+#include "analysis/metrics/routed_change.h"
 #include "analysis/metrics/routed_tokens.h"
+#include "app/cli/analysis_claims.h"
+#include "app/cli/analysis_files.h"
 #include "app/cli/array_rows.h"
 #include "app/cli/verbs.h"
+#include "app/report/claim_results.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -25,7 +29,7 @@ constexpr const char *kNotFinite = "not finite: the numbers of its arrays are to
                      *kNoValue = "has no value for these arrays";
 
 /// Numbers of the bootstrap and of chance, for each layer a stream of its own.
-enum Stream : std::uint64_t { kBootstrap = 1000, kChance = 2000000 };
+enum Stream : std::uint64_t { kBootstrap = 1000, kChance = 2000000, kChange = 4000000 };
 
 Json matrix_json(std::vector<std::string> rows, std::vector<std::string> columns, const Matrix& values) {
   Json lines = Json::array();
@@ -64,9 +68,7 @@ class Analysis {
   bool is_single() const { return routing_.layers.size() + routing_.counts.size() == 1; }
 
   /// Experts of all layers are kept to compare layers, in two bytes each.
-  bool compares_layers() const {
-    return !is_single() && routing_.experts < std::numeric_limits<std::uint16_t>::max();
-  }
+  bool compares_layers() const { return !is_single() && routing_.experts <= kMostPairedExperts; }
   bool keeps_first_and_sets() const {
     constexpr std::int64_t kMostKeptExperts = std::int64_t{1} << 28;
     return compares_layers() &&
@@ -111,11 +113,8 @@ class Analysis {
     for (const auto& [name, interval] : intervals_)
       layer.intervals[name] = Json::array({interval.low, interval.high});
     intervals_.clear();
-    if (previous) {
-      const std::vector<int> before = routing_.previous[at].sets(), now = routing.sets();
-      add_mismatch(before, now, routing.rule.top_k);
-    }
-    measure_tokens(at, layer);
+    const DocumentStrata strata = measure_tokens(at, layer);
+    if (previous) measure_change(at, strata, layer);
     if (is_single() && layer.metrics.contains("co_activation") &&
         !result_.metrics.contains("co_activation") && routing.has_probabilities()) {
       result_.metrics["co_activation"] = layer.metrics["co_activation"];
@@ -129,7 +128,8 @@ class Analysis {
     LayerMetrics metrics;
     // Its meter keeps n · E flags. Sums over tokens give the same number for many rows.
     constexpr std::int64_t kMostFlags = std::int64_t{1} << 28;
-    const bool has_many = files_.rows() * routing_.experts > kMostFlags;
+    const bool has_many =
+        files_.rows() * routing_.experts > kMostFlags || routing_.experts > kMostPairedExperts;
     const auto applies = [&](std::string_view metric) {
       return applies_to(metric, given) && !(has_many && metric == "co_activation");
     };
@@ -173,7 +173,8 @@ class Analysis {
 
   // What follows the chosen experts of each token.
 
-  void measure_tokens(std::size_t at, LayerAnalysis& layer) {
+  /// Returns the documents of each domain.
+  DocumentStrata measure_tokens(std::size_t at, LayerAnalysis& layer) {
     const LayerRouting& routing = routing_.layers[at];
     const int k = routing.rule.top_k, experts = routing_.experts;
     const bool has_clusters = !routing_.labels.empty() && routing_.parts == 1;
@@ -234,6 +235,35 @@ class Analysis {
     }
     add_vectors(tokens, layer);
     add_matrices(tokens, setting, layer);
+    add_documents(tokens, layer);
+    return tokens.strata();
+  }
+
+  /// What changed since the earlier snapshot, with intervals over the documents that both share.
+  void measure_change(std::size_t at, const DocumentStrata& strata, LayerAnalysis& layer) {
+    const LayerRouting& routing = routing_.layers[at];
+    const LayerRouting& earlier = routing_.previous[at];
+    const std::vector<int> before = earlier.sets(), now = routing.sets();
+    const auto k = static_cast<std::size_t>(routing.rule.top_k);
+    add_mismatch(before, now, routing.rule.top_k);
+    RoutedChange change(routing_.experts, routing.rule.top_k, routing_.document_count,
+                        routing.has_first_choice() && earlier.has_first_choice());
+    for (std::size_t row = 0; row * k < now.size(); ++row)
+      change.add(&before[row * k], &now[row * k], routing_.documents.empty() ? 0 : routing_.documents[row]);
+    for (const auto& [name, value] : change.values()) {
+      if (layer.metrics.contains(name) || (is_single() && routing_.is_one_array)) continue;
+      layer.metrics[name] = value;
+      layer.skipped.erase(name);
+    }
+    const bool has_enough = std::all_of(strata.begin(), strata.end(),
+                                        [](const auto& own) { return std::ssize(own) >= kFewestDocuments; });
+    if (!has_enough || strata.empty()) return;
+    Engine engine = kAnalysisSeeds.stream(Purpose::evaluation, kChange + at);
+    constexpr int kTimes = 2000;
+    for (const auto& [name, interval] : change.intervals(strata, kTimes, engine)) {
+      if (layer.metrics.contains(name) && !layer.intervals.contains(name))
+        layer.intervals[name] = Json::array({interval.low, interval.high});
+    }
   }
 
   void note_ties(const LayerAnalysis& layer) {
@@ -305,6 +335,22 @@ class Analysis {
     layer.matrices["token"] = matrix_json(std::move(ids), experts, frequent.second);
   }
 
+  /// Values of metrics that do not follow clusters. A document has one cluster.
+  void add_documents(const RoutedTokens& tokens, LayerAnalysis& layer) const {
+    constexpr std::int64_t kMostDocuments = 20000;
+    if (routing_.document_count * std::ssize(routing_.layers) > kMostDocuments) return;
+    const std::vector<std::pair<int, RoutedValues>> documents = tokens.document_values();
+    for (std::size_t at = 0; at < documents.size(); ++at) {
+      layer.documents["document"].push_back(documents[at].first);
+      for (const auto& [name, value] : documents[at].second) {
+        if (name.find("cluster") != std::string::npos || name == "dispatch_entropy") continue;
+        Json& values = layer.documents[name];
+        if (values.is_null()) values = std::vector<Json>(documents.size());
+        if (std::isfinite(value)) values[at] = value;
+      }
+    }
+  }
+
   // What is about all layers.
 
   void add_mismatch(const std::vector<int>& before, const std::vector<int>& now, int k) {
@@ -361,8 +407,9 @@ class Analysis {
       }
     }
     if (!keeps_first_and_sets())
-      result_.checks.push_back(
-          "same_name_share is left out: the experts of all layers would take too much memory");
+      result_.checks.push_back(fmt::format(
+          "{} left out: the experts of all layers would take too much memory",
+          compares_layers() ? "same_name_share is" : "layer_nmi, layer_ari and same_name_share are"));
     if (!firsts_.front().empty()) {
       result_.matrices["layer_nmi"] = matrix_json(names, names, nmi);
       result_.matrices["layer_ari"] = matrix_json(names, names, ari);
@@ -486,6 +533,8 @@ std::string notes(const Json& settings) {
   return text;
 }
 
+constexpr const char* kMetricsHint = "moelab list NAME explains a metric.\n";
+
 std::string checks_text(const ArrayAnalysis& analysis) {
   std::string text;
   for (const std::string& check : analysis.checks) text += "- " + check + "\n";
@@ -546,6 +595,7 @@ std::string layers_text(const ArrayAnalysis& analysis) {
   }
   for (const auto& [name, value] : analysis.metrics.items())
     text += fmt::format("\n{:<{}}  {:.6g}  (all layers)\n", name, width, value.get<double>());
+  text += fmt::format("\n{}", kMetricsHint);
   return text + checks_text(analysis) + skipped_text(analysis.layers.front().skipped, width);
 }
 
@@ -567,141 +617,33 @@ std::string to_text(const ArrayAnalysis& analysis) {
     text += fmt::format("{:<{}}  {}\n", name, width, value_text(analysis, name, value.get<double>()));
   for (const auto& [name, value] : further.items())
     text += fmt::format("{:<{}}  {:.6g}\n", name, width, value.get<double>());
-  const std::string below = notes(settings);
-  if (!below.empty()) text += "\n" + below;
+  text += fmt::format("\n{}{}", kMetricsHint, notes(settings));
   return text + checks_text(analysis) + skipped_text(analysis.skipped, width);
-}
-
-// Files of --out
-
-std::string number_text(const Json& value) {
-  return value.is_null() ? "" : value.dump();
-}
-
-std::string layers_csv(const ArrayAnalysis& analysis) {
-  std::vector<std::string> names;
-  for (const RoutedMetric& metric : routed_metrics()) names.emplace_back(metric.name);
-  for (const LayerAnalysis& layer : analysis.layers) {
-    for (const auto& [name, value] : layer.metrics.items()) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-  }
-  std::erase_if(names, [&](const std::string& name) {
-    return std::none_of(analysis.layers.begin(), analysis.layers.end(),
-                        [&](const LayerAnalysis& layer) { return layer.metrics.contains(name); });
-  });
-  std::string text = "layer";
-  for (const std::string& name : names) text += fmt::format(",{0},{0}_low,{0}_high,{0}_chance", name);
-  text += "\n";
-  for (const LayerAnalysis& layer : analysis.layers) {
-    text += std::to_string(layer.layer);
-    for (const std::string& name : names) {
-      const auto of = [&](const Json& values) {
-        return values.contains(name) ? number_text(values.at(name)) : "";
-      };
-      const Json interval = layer.intervals.value(name, Json::array({Json(), Json()}));
-      text += fmt::format(",{},{},{},{}", of(layer.metrics), number_text(interval[0]),
-                          number_text(interval[1]), of(layer.chance));
-    }
-    text += "\n";
-  }
-  if (analysis.layers.size() > 1) {
-    text += "mean";
-    for (const std::string& name : names)
-      text +=
-          fmt::format(",{},,,", analysis.means.contains(name) ? number_text(analysis.means.at(name)) : "");
-    text += "\n";
-  }
-  return text;
-}
-
-std::string experts_csv(const ArrayAnalysis& analysis) {
-  const std::vector<std::string> names = {"load",         "activation_rate", "top1_load",
-                                          "mean_routing", "least_tokens",    "most_tokens"};
-  std::string text = fmt::format("layer,expert,{}\n", fmt::join(names, ","));
-  for (const LayerAnalysis& layer : analysis.layers) {
-    for (std::size_t e = 0; e < layer.experts.at("load").size(); ++e) {
-      text += fmt::format("{},{}", layer.layer, e);
-      for (const std::string& name : names)
-        text += "," + (layer.experts.contains(name) ? number_text(layer.experts.at(name)[e]) : "");
-      text += "\n";
-    }
-  }
-  return text;
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
-  return quoted + "\"";
-}
-
-/// One line for each entry of the matrices of this name. Empty where no layer has them.
-std::string matrices_csv(const ArrayAnalysis& analysis, const std::string& name) {
-  std::string text;
-  const auto add = [&](const std::string& layer, const Json& matrix) {
-    for (std::size_t i = 0; i < matrix.at("rows").size(); ++i) {
-      for (std::size_t j = 0; j < matrix.at("columns").size(); ++j)
-        text += fmt::format("{}{},{},{}\n", layer, csv_field(matrix.at("rows")[i].get<std::string>()),
-                            csv_field(matrix.at("columns")[j].get<std::string>()),
-                            number_text(matrix.at("values")[i][j]));
-    }
-  };
-  for (const LayerAnalysis& layer : analysis.layers) {
-    if (layer.matrices.contains(name)) add(std::to_string(layer.layer) + ",", layer.matrices.at(name));
-  }
-  if (!text.empty()) return "layer,row,column,value\n" + text;
-  if (!analysis.matrices.contains(name)) return text;
-  add("", analysis.matrices.at(name));
-  return "row,column,value\n" + text;
-}
-
-std::string definitions_csv() {
-  std::string text = "metric,definition,follows\n";
-  for (const RoutedMetric& metric : routed_metrics())
-    text += fmt::format("{},{},{}\n", metric.name, csv_field(metric.definition), metric.follows);
-  for (const MetricGroup& group : metric_groups()) {
-    for (const MetricGroup::Metric& metric : group.metrics) {
-      const bool is_there = std::any_of(routed_metrics().begin(), routed_metrics().end(),
-                                        [&](const RoutedMetric& own) { return metric.name == own.name; });
-      const std::vector<const Need*> all = needs_of(metric.name);
-      const bool is_of_arrays =
-          std::all_of(all.begin(), all.end(), [](const Need* need) { return need->argument; });
-      if (!is_there && is_of_arrays) text += fmt::format("{},{},\n", metric.name, csv_field(metric.help));
-    }
-  }
-  return text;
-}
-
-/// Writes the analysis into a folder; the files' names.
-std::vector<std::filesystem::path> write_analysis(const ArrayAnalysis& analysis,
-                                                  const std::filesystem::path& folder) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed)
-    throw EnvironmentError(fmt::format("cannot make the folder '{}': {}", folder.string(), failed.message()));
-  std::vector<std::filesystem::path> written;
-  const auto write = [&](const std::string& name, const std::string& text) {
-    if (text.empty()) return;
-    check_written_file(folder / name, "--out");
-    write_answer(folder / name, text);
-    written.push_back(folder / name);
-  };
-  write("layers.csv", layers_csv(analysis));
-  write("experts.csv", experts_csv(analysis));
-  write("definitions.csv", definitions_csv());
-  for (const char* const name : {"domain", "domain_iou", "domain_iou4", "domain_divergence", "co_activation",
-                                 "token", "layer_nmi", "layer_ari", "same_name_share"})
-    write(fmt::format("{}.csv", name), matrices_csv(analysis, name));
-  write("analysis.json", to_json(analysis).dump(1) + "\n");
-  return written;
 }
 
 }  // namespace
 
 ArrayAnalysis analyze_arrays(const AnalyzedArrays& arrays) {
   return Analysis(arrays).run();
+}
+
+ArrayAnalysis analysis_of(const Json& answer) {
+  ArrayAnalysis analysis;
+  analysis.metrics = answer.at("metrics");
+  analysis.skipped = answer.at("skipped");
+  analysis.settings = answer.at("settings");
+  analysis.means = answer.at("means");
+  analysis.matrices = answer.at("matrices");
+  analysis.checks = answer.at("checks").get<std::vector<std::string>>();
+  for (const auto& [name, interval] : answer.at("intervals").items())
+    analysis.intervals[name] = {interval.at(0).get<double>(), interval.at(1).get<double>()};
+  for (const Json& layer : answer.at("layers")) {
+    analysis.layers.push_back({layer.at("layer").get<int>(), layer.at("name").get<std::string>(),
+                               layer.at("metrics"), layer.at("skipped"), layer.at("intervals"),
+                               layer.at("chance"), layer.at("experts"), layer.at("matrices"),
+                               layer.value("documents", Json::object())});
+  }
+  return analysis;
 }
 
 Json to_json(const ArrayAnalysis& analysis, int most_experts) {
@@ -713,6 +655,7 @@ Json to_json(const ArrayAnalysis& analysis, int most_experts) {
     Json own = {{"layer", layer.layer},     {"name", layer.name},           {"metrics", layer.metrics},
                 {"skipped", layer.skipped}, {"intervals", layer.intervals}, {"chance", layer.chance},
                 {"experts", layer.experts}, {"matrices", layer.matrices}};
+    if (!layer.documents.empty()) own["documents"] = layer.documents;
     if (analysis.settings.at("experts") > most_experts) own["matrices"].erase("co_activation");
     layers.push_back(std::move(own));
   }
@@ -726,8 +669,9 @@ namespace {
 
 struct AnalyzeOptions {
   AnalyzedArrays arrays;
-  std::filesystem::path model, out;
-  bool json = false;
+  std::filesystem::path model, out, against;
+  std::vector<std::string> claims;
+  bool figures = false, json = false;
 
   void bind(VerbOptions& options) {
     const auto several = [&](const char* name, ArraySource& source, const char* help) {
@@ -780,26 +724,59 @@ struct AnalyzeOptions {
     options.add("--neighbours", &arrays.neighbours,
                 "neighbours of expert overlap (default 10, or all other rows where they are fewer)",
                 {.check = whole_number(1, 1000000)});
-    options.add("--out", &out, "folder for tables (CSV), matrices and analysis.json");
+    options.add("--out", &out,
+                "folder for tables (CSV), analysis.json, analysis.npz and a page with figures (report.html)");
+    options.add("--against", &against,
+                "analysis.json of another router on the same documents, which --claim compares with");
+    options.add(
+        "--claim", &claims,
+        "\"METRIC <\" or \"METRIC >\": judge whether the metric is smaller or larger here than there, "
+        "paired over documents",
+        {.takes_several = true});
+    options.add("--figures", &figures, "draw the figures as SVG, PDF and PNG into the folder of --out, too");
     bind_json(options, json);
   }
 };
 
+/// An analysis.json that --out wrote.
+ArrayAnalysis analysis_of_file(const std::filesystem::path& file) {
+  const Json answer = read_json_file(file);
+  try {
+    return analysis_of(answer);
+  } catch (const Json::exception&) {
+    throw UserError("--against", fmt::format("'{}' is no analysis.json of `analyze --out`", file.string()));
+  }
+}
+
 int analyze(const AnalyzeOptions& options) {
+  if (options.against.empty() != options.claims.empty())
+    throw UserError(options.claims.empty() ? "--claim" : "--against",
+                    "missing; --against and --claim go together");
+  if (options.figures && options.out.empty())
+    throw UserError("--figures", "needs the folder that --out names");
   AnalyzedArrays arrays = options.arrays;
   if (!options.model.empty()) arrays.model = read_json_file(options.model);
   const ArrayAnalysis analysis = analyze_arrays(arrays);
+  std::vector<ClaimResult> judged;
+  if (!options.against.empty())
+    judged = judge_analyses(analysis, analysis_of_file(options.against), options.claims, "--against");
   std::vector<std::filesystem::path> written;
-  if (!options.out.empty()) written = write_analysis(analysis, options.out);
+  if (!options.out.empty()) written = write_analysis(analysis, options.out, options.figures);
   if (options.json) {
     // Larger matrices of pairs are in the files of --out.
     constexpr int kMostExperts = 64;
     Json answer = to_json(analysis, kMostExperts);
+    for (const ClaimResult& claim : judged) answer["claims"].push_back(to_json(claim));
     if (!written.empty()) answer["files"] = file_names(written);
     print_json(answer);
   } else {
     std::cout << to_text(analysis);
-    for (const std::filesystem::path& file : written) std::cout << "wrote " << file.string() << "\n";
+    if (!judged.empty()) std::cout << "\n" << claims_text(judged);
+    const auto figures = options.out / "figures";
+    for (const std::filesystem::path& file : written) {
+      if (file.parent_path() != figures) std::cout << "wrote " << file.string() << "\n";
+    }
+    if (options.figures) std::cout << "drew the figures in " << figures.string() << "\n";
   }
   return 0;
 }

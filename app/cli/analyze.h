@@ -14,8 +14,8 @@
 
 namespace moelab {
 
-/// The input of `moelab analyze`: a routing, and arrays of its n rows. Rows may be tokens: where a layer's
-/// values are (n, s, E), the other arrays begin with the dimensions n and s, too.
+/// The input of `moelab analyze`: a routing and arrays of its n rows. Rows may be tokens. If a layer's values
+/// are (n, s, E), the other arrays also begin with the dimensions n and s.
 struct AnalyzedArrays : RoutingInput {
   ArraySource inputs;          ///< x, (n, d)
   ArraySource router;          ///< W of a linear router, (E, d)
@@ -34,10 +34,11 @@ struct LayerAnalysis {
   Json chance = Json::object();     ///< {name: value under chance}
   Json experts = Json::object();    ///< {"load": (E), …}
   Json matrices = Json::object();   ///< {"domain": {"rows": names, "columns": names, "values": …}, …}
+  Json documents = Json::object();  ///< {"document": numbers, name: values}; empty for many documents
 };
 
-/// Metrics of a user's arrays. For one layer, `metrics` are those of the table of metric groups, in its
-/// order. For several layers they are about all layers together: nothing is pooled.
+/// Metrics of a user's arrays. With one layer, `metrics` follow the table of metric groups and its order.
+/// With several layers, `metrics` are about all layers together. No rows of two layers are pooled.
 struct ArrayAnalysis {
   Json metrics = Json::object();              ///< {name: value}
   Json skipped = Json::object();              ///< {name: why it is left out}
@@ -52,8 +53,8 @@ struct ArrayAnalysis {
 /// The seeds of the shuffled baseline and of sampled rows: those of a run's first cell by default.
 constexpr Seeds kAnalysisSeeds{1, 0};
 
-/// Overlap and silhouette compare every row with every other up to this many rows. Of more rows, a random
-/// sample is compared with all.
+/// Overlap and silhouette compare every row with every other up to this many rows. With more rows, a random
+/// sample is compared with all rows.
 constexpr std::int64_t kMaxAllRows = 5000;
 constexpr std::int64_t kQueryRows = 1000;
 
@@ -61,9 +62,11 @@ constexpr std::int64_t kQueryRows = 1000;
 /// arrays that do not fit.
 ArrayAnalysis analyze_arrays(const AnalyzedArrays& arrays);
 
-/// The answer of `moelab analyze --json`: {"metrics": {name: value}, "skipped": {name: reason}, "intervals":
-/// {name: [low, high]}, "settings": {…}, "checks": […], "layers": [{"layer", "metrics", "skipped", …}],
-/// "means", "matrices"}. `most_experts`: matrices of pairs of experts are left out for more experts.
+/// The analysis that `answer` of to_json() holds.
+ArrayAnalysis analysis_of(const Json& answer);
+
+/// The answer of `moelab analyze --json`. Its keys are the fields of ArrayAnalysis. With more than
+/// `most_experts` experts, it has no matrices of pairs of experts.
 Json to_json(const ArrayAnalysis& analysis, int most_experts = 1 << 20);
 
 }  // namespace moelab

@@ -74,7 +74,7 @@ class ArrayRows final : public LayerRows {
   double router_difference() const { return router_difference_; }
 
  private:
-  /// Whether the experts are those of largest r.
+  /// Whether each row's experts have the largest r.
   bool is_by_probability() const;
   std::int64_t tokens() const { return LayerRouting::positions(routing_.pieces.front()); }
   /// Calls visit(first sample, samples) for blocks of an array beside the routing.

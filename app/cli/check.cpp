@@ -49,6 +49,22 @@ std::vector<std::string> all_names(const std::vector<Check>& table) {
   return names;
 }
 
+/// Names the nearest check, by its whole id or without the paper, and the papers.
+std::string unknown_check(const std::string& name, const std::vector<Check>& table) {
+  std::vector<std::string> papers, names = all_names(table);
+  for (const std::string& whole : all_names(table)) {
+    const std::size_t dot = whole.find('.');
+    if (dot == std::string::npos)
+      papers.push_back(whole);
+    else
+      names.push_back(whole.substr(dot + 1));
+  }
+  const std::string nearest = nearest_name(name, names);
+  return fmt::format("unknown check '{}'{} moelab check --list shows all {} checks. Allowed: {}", name,
+                     nearest.empty() ? ";" : fmt::format("; did you mean '{}'?", nearest), table.size(),
+                     fmt::join(papers, ", "));
+}
+
 struct RelationText {
   const char* name;
   const char* must;  ///< in "must … the prediction"
@@ -60,13 +76,13 @@ RelationText text_of(Relation relation) {
                                        : RelationText{"at least", "be at least"};
 }
 
-/// "measured 2.27, must be 0 (error bound 4: 4 standard errors)".
+/// "measured 2.27, must be 0, give or take 4 (4 standard errors)".
 std::string comparison_text(const CheckFinding& finding) {
-  const std::string bound = finding.error_bound == 0 ? std::string("exactly")
-                                                     : fmt::format("error bound {:.2g}", finding.error_bound);
-  const std::string origin = finding.error_origin.empty() ? "" : ": " + finding.error_origin;
-  return fmt::format("measured {:.6g}, must {} {:.6g} ({}{})", finding.measured,
-                     text_of(finding.relation).must, finding.predicted, bound, origin);
+  const std::string bound =
+      finding.error_bound == 0 ? "" : fmt::format(", give or take {:.2g}", finding.error_bound);
+  const std::string origin = finding.error_origin.empty() ? "" : fmt::format(" ({})", finding.error_origin);
+  return fmt::format("measured {:.6g}, must {} {:.6g}{}{}", finding.measured, text_of(finding.relation).must,
+                     finding.predicted, bound, origin);
 }
 
 /// A check in words: verdict and id, the statement with its source, and the numbers.
@@ -186,8 +202,7 @@ std::vector<const Check*> chosen_checks(const std::vector<Check>& table,
       continue;
     }
     const std::vector<std::string> longer = long_names(name, table);
-    if (longer.empty())
-      throw UserError("ID", unknown_name("check", name, all_names(table)) + "; see moelab check --list");
+    if (longer.empty()) throw UserError("ID", unknown_check(name, table));
     if (longer.size() > 1)
       throw UserError("ID",
                       fmt::format("'{}' is the name of several checks: {}", name, fmt::join(longer, ", ")));

@@ -102,7 +102,12 @@ void check_names(const std::vector<std::string>& words) {
 UserError located(const CLI::ParseError& error, const std::string& verb) {
   const std::string text = error.what(), help = verb.starts_with("-") ? "moelab" : "moelab " + verb;
   const std::size_t colon = text.find(": "), space = text.find(' ');
-  if (colon != std::string::npos && colon < space) return {text.substr(0, colon), text.substr(colon + 2)};
+  if (colon != std::string::npos && colon < space) {
+    const std::string message = text.substr(colon + 2);
+    const bool lacks_value = message.find(" required ") != std::string::npos && message.ends_with(" missing");
+    return {text.substr(0, colon),
+            lacks_value ? fmt::format("missing; needs a value; see {} --help", help) : message};
+  }
   return {help, fmt::format("{}; see {} --help", text, help)};
 }
 
@@ -230,6 +235,7 @@ int run_command_line(int argc, const char* const* argv) {
   const char* const verb = argc > 1 ? argv[1] : "";
   const std::unique_ptr<TerminalOutput> terminal =
       terminal_output(std::cout, has_word("--help") || has_word("-h") ? "--help" : verb, json);
+  const std::unique_ptr<TerminalOutput> error_terminal = terminal_errors(std::cerr);
   const VisibleOutput answers(std::cout), errors(std::cerr);
   try {
     const std::vector<std::string> words(argv, argv + argc);

@@ -104,7 +104,7 @@ SettingRoot root_of(const std::string& word, const ScenarioDraft& draft) {
   return {"", {"", "", {&scenario_shape()}, scenario}};
 }
 
-/// The node that `path` leads to, each key of which ends in a dot; none where a key is unknown.
+/// The node at `path`. Each key of the path ends in a dot. None if a key is unknown.
 std::optional<SettingNode> node_above(SettingNode node, std::string_view path) {
   while (!path.empty()) {
     const std::string_view key = path.substr(0, path.find('.'));

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "analysis/metrics/metric_groups.h"
+#include "analysis/metrics/routed_tokens.h"
 #include "app/cli/documents.h"
 #include "app/cli/verbs.h"
 #include "app/run/results.h"
@@ -122,6 +123,14 @@ Candidates offer_axes(const std::string&) {
   return candidates;
 }
 
+/// A metric that `analyze` alone has.
+ListedAxis axis_of_analysis(const RoutedMetric& metric) {
+  const std::string follows = metric.follows;
+  return {"analysis",
+          "a metric of moelab analyze",
+          {{metric.name, metric.definition + (follows.empty() ? "" : "; follows " + follows), {}}}};
+}
+
 /// What `name` stands for: an axis; a kind, on each axis that has it; a metric, with its group. An empty name
 /// stands for all axes.
 std::vector<ListedAxis> chosen_axes(const std::string& name) {
@@ -139,7 +148,12 @@ std::vector<ListedAxis> chosen_axes(const std::string& name) {
     chosen.push_back(std::move(axis));
   }
   if (!chosen.empty()) return chosen;
-  for (const std::string& metric : metric_names()) names.push_back(metric);
+  for (const RoutedMetric& metric : routed_metrics()) {
+    if (metric.name == name) return {axis_of_analysis(metric)};
+    names.emplace_back(metric.name);
+  }
+  for (const std::string& metric : metric_names())
+    if (std::find(names.begin(), names.end(), metric) == names.end()) names.push_back(metric);
   throw UserError("NAME", unknown_name("axis, kind or metric", name, names));
 }
 

@@ -107,11 +107,9 @@ struct ReportOptions {
   void bind(VerbOptions& options) {
     runs.bind(options, "run directories, or DIR@ID for one of their plans", false);
     options.add("--out", &out, "file to write (default: report.html of the first directory)");
-    options.add(
-        "--ledger", &ledger,
-        "add the runs to this folder of JSON files instead, or replace them there: a file for each run "
-        "with its claims and their cells, a figure of each run, and all claims in claims.json; without "
-        "DIR, the program makes claims.json from the folder's runs alone");
+    options.add("--ledger", &ledger,
+                "add the runs to this folder of JSON files, or replace them there; without DIR, make "
+                "claims.json from the folder's runs alone");
     options.add("--follow", &follow, "write the page again as cells finish, until the runs are complete");
     options.add("--checks", &checks,
                 "theorem checks to include: a file with the answer of `check --json`; a ledger keeps its "

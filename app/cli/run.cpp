@@ -1,14 +1,17 @@
 #include "app/cli/run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <set>
 
 #include "analysis/stats/intervals.h"
 #include "app/cli/completion.h"
+#include "app/cli/terminal_output.h"
 #include "app/report/claim_results.h"
 #include "app/report/hints.h"
 #include "app/run/cell.h"
@@ -398,9 +401,10 @@ int run_scenario(const RunOptions& options) {
     std::string crossings = crossings_text(results), note = main_metric_note(results.head);
     if (!crossings.empty()) crossings += '\n';
     if (!note.empty()) note += '\n';
-    std::cout << fmt::format("{}{}\n{}{}results in {}\n",
-                             summary_text(results.table, main_metric(results.head)), note, crossings,
-                             rates_text(results), directory.string())
+    std::cout << fmt::format(
+                     "{}{}\n{}{}results in {}\n",
+                     summary_text(results.table, main_metric(results.head), terminal_columns(STDOUT_FILENO)),
+                     note, crossings, rates_text(results), directory.string())
               << std::flush;
   }
   const std::string hint = shown_hint(outcome, scenario, results.table);
@@ -474,7 +478,11 @@ int print_plan(const PlanOptions& options) {
   const Records records = read_records(directory);
 
   std::set<std::string> distinct;
-  for (const Cell& cell : scenario.cells) distinct.insert(point_key(cell.point));
+  std::map<std::string, std::size_t> points_of_arms;
+  for (const Cell& cell : scenario.cells) {
+    distinct.insert(point_key(cell.point));
+    if (cell.seed == 0) ++points_of_arms[cell.arm];
+  }
   const std::size_t points = distinct.size();
   const auto recorded =
       std::ranges::count_if(scenario.cells, [&](const Cell& cell) { return records.contains(cell.id); });
@@ -517,7 +525,12 @@ int print_plan(const PlanOptions& options) {
       {"arms", fmt::format("{}: {}", scenario.arms.size(), fmt::join(scenario.arms, ", "))}};
   for (const auto& [path, values] : answer.at("sweep").items())
     rows.push_back({"sweep", path + " in " + list_text(values)});
-  rows.push_back({"sweep points", std::to_string(points)});
+  std::vector<std::string> arm_points;
+  for (const auto& [arm, count] : points_of_arms) arm_points.push_back(fmt::format("{} of {}", count, arm));
+  const bool is_alike = std::ranges::all_of(
+      points_of_arms, [&](const auto& one) { return one.second == points_of_arms.begin()->second; });
+  rows.push_back(
+      {"sweep points", is_alike ? std::to_string(points) : fmt::format("{}", fmt::join(arm_points, ", "))});
   rows.push_back({"seeds", fewest_seeds == most_seeds
                                ? std::to_string(most_seeds)
                                : fmt::format("{} to {}, by what claims needed", fewest_seeds, most_seeds)});

@@ -37,7 +37,7 @@ struct NewOptions {
   }
 };
 
-/// Writes a scenario to start from, and beside it the JSON Schema that it names. Refuses a file that exists.
+/// Writes a scenario to start from and the JSON Schema that it names. Refuses a file that exists.
 int write_scenario(const NewOptions& options) {
   check_name(options.name, "NAME");
   const std::string place = options.out.empty() ? "NAME" : "--out";
@@ -70,31 +70,11 @@ struct ValidateOptions {
   }
 };
 
-/// Checks the cells of every profile, unless a profile or settings are given: settings may suit the plain
-/// scenario alone.
-void check_cells_of_profiles(const ScenarioChoice& choice, const Scenario& scenario) {
-  if (!choice.profile.empty() || !choice.settings.empty()) return;
-  ErrorList all;
-  for (const std::string& name : scenario.profiles) {
-    try {
-      load_scenario(choice.file, name, {});
-    } catch (const InvalidOption& errors) {
-      for (ScenarioError error : errors_of(errors)) {
-        const ScenarioError found = error;
-        error = UserError(found.path(), fmt::format("{} (with --profile {})", found.message(), name));
-        error.file = found.file;
-        error.line = found.line;
-        error.column = found.column;
-        all.add(ScenarioErrors({error}));
-      }
-    }
-  }
-  all.throw_any();
-}
-
 int validate(const ValidateOptions& options) {
   const Scenario scenario = options.scenario.load();
-  check_cells_of_profiles(options.scenario, scenario);
+  // A profile or settings may suit the plain scenario alone.
+  if (options.scenario.profile.empty() && options.scenario.settings.empty() && !scenario.profiles.empty())
+    check_cells_of_profiles(read_scenario_file(options.scenario.file));
   print_hints(scenario_hints(scenario));
   if (options.json) {
     print_json({{"valid", true}, {"name", scenario.name}, {"cells", scenario.cells.size()}});

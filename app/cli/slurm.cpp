@@ -70,7 +70,7 @@ struct SlurmOptions {
 struct Job {
   std::filesystem::path directory;
   std::string verb = "run";
-  std::string options = {};   ///< of the verb, in addition to those of every job
+  std::string options = {};   ///< of the verb, in addition to the options of every job
   Scenario first;             ///< the run that the tasks begin with
   std::size_t cells = 0;      ///< of the whole job; an upper bound where it grows
   std::size_t at_a_time = 0;  ///< upper bound on the cells that can run at the same time

@@ -241,7 +241,7 @@ struct VerifyOptions {
     run.bind(options);
     options.add("--keep", &keep,
                 "resolve cells that were recorded twice with different results: keep the records of this "
-                "journal (its name, the beginning of it, or newest) and set the others aside",
+                "journal (name, its beginning, or newest), set others aside",
                 {.candidates = [this](const std::string&) { return offer_journals(run.directory); }});
     bind_json(options, json);
   }

@@ -62,13 +62,24 @@ bool page(const std::string& text) {
   return is_shown;
 }
 
+/// Whether a descriptor is a terminal that understands control characters.
+bool shows_colours(int descriptor) {
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(descriptor) == 1 && kind && std::string_view(kind) != "dumb";
+}
+
 }  // namespace
 
 std::string painted(const std::string& line) {
+  for (const auto& [mark, colour] : {std::pair("moelab: error:", "1;31"), {"moelab: note:", "36"}}) {
+    const std::string_view begin = mark;
+    if (line.starts_with(begin))
+      return fmt::format("\x1b[{}m{}\x1b[0m{}", colour, begin, line.substr(begin.size()));
+  }
   static const std::regex results = [] {
     std::vector<std::string> words;
     for (const auto& [word, colour] : colours()) words.push_back(word);
-    return std::regex(fmt::format("(^|: |[0-9] |  )({})(?![a-z_.])", fmt::join(words, "|")));
+    return std::regex(fmt::format("(^|: |[0-9] |  )({})(?![a-z_.]| by)", fmt::join(words, "|")));
   }();
   std::string text;
   auto rest = line.cbegin();
@@ -81,33 +92,74 @@ std::string painted(const std::string& line) {
   return text.append(rest, line.cend());
 }
 
-std::string wrapped(const std::string& line, std::size_t width) {
-  const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
-  const bool is_table = line.find("  ", indent) != std::string::npos;
-  if (is_table || width_of(line) <= width || indent + 20 > width) return line;
-  std::string text, part = line.substr(0, indent);
-  bool has_word = false;
-  for (std::size_t begin = indent; begin < line.size();) {
-    const std::size_t end = std::min(line.find(' ', begin), line.size());
-    const std::string word = line.substr(begin, end - begin);
-    if (has_word && width_of(part) + 1 + width_of(word) > width) {
-      text += part + "\n";
-      part = std::string(indent + 2, ' ');
-      has_word = false;
-    }
-    part += (has_word ? " " : "") + word;
-    has_word = true;
+namespace {
+
+/// Breaks a text at spaces into parts of at most `width` characters, the first of at most `first`; a word
+/// that is too wide stays whole.
+std::vector<std::string> parts_of(std::string_view text, std::size_t first, std::size_t width) {
+  std::vector<std::string> parts(1);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    const std::size_t most = parts.size() == 1 ? first : width;
+    if (!parts.back().empty() && width_of(parts.back()) + 1 + width_of(word) > most) parts.emplace_back();
+    if (!parts.back().empty()) parts.back() += ' ';
+    parts.back() += word;
     begin = end + 1;
   }
-  return text + part;
+  return parts;
 }
 
-TerminalOutput::TerminalOutput(std::ostream& stream, bool is_paged)
+/// A row of a table, whose columns stand at least two spaces apart. A column that does not fit begins a line
+/// of its own. If it begins in the left half, its parts stay below its begin.
+std::string wrapped_row(std::string_view line, std::size_t indent, std::size_t width) {
+  std::string text(indent, ' ');
+  std::size_t at = indent;  // the column of the screen after the text
+  for (std::size_t begin = indent; begin < line.size();) {
+    const std::size_t end = std::min(line.find("  ", begin), line.size());
+    const std::size_t next = std::min(line.find_first_not_of(' ', end), line.size());
+    const std::string_view column = line.substr(begin, end - begin);
+    const bool hangs = next == line.size() && at > indent && at <= width / 2;
+    std::size_t place = at;
+    if (at + width_of(column) > width && !hangs && at > indent) {
+      place = indent + 2;
+      text.erase(text.find_last_not_of(' ') + 1);
+      text += "\n" + std::string(place, ' ');
+    }
+    const std::vector<std::string> parts = parts_of(column, width - place, width - place);
+    text += fmt::format("{}", fmt::join(parts, "\n" + std::string(place, ' ')));
+    at = place + width_of(parts.back());
+    const std::size_t gap = next - end;
+    text.append(next < line.size() ? gap : 0, ' ');
+    at += gap;
+    begin = next;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string wrapped(const std::string& line, std::size_t width) {
+  const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+  if (width_of(line) <= width || indent + 20 > width) return line;
+  if (line.find("  ", indent) != std::string::npos) return wrapped_row(line, indent, width);
+  const std::vector<std::string> parts =
+      parts_of(std::string_view(line).substr(indent), width - indent, width - indent - 2);
+  return std::string(indent, ' ') + fmt::format("{}", fmt::join(parts, "\n" + std::string(indent + 2, ' ')));
+}
+
+std::optional<std::size_t> terminal_columns(int descriptor) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
+TerminalOutput::TerminalOutput(std::ostream& stream, int descriptor, bool is_paged)
     : stream_(stream), target_(stream.rdbuf(this)), is_paged_(is_paged), width_(80), height_(24) {
   const char* const no_color = std::getenv("NO_COLOR");
   is_painted_ = !no_color || *no_color == '\0';
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return;
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return;
   width_ = size.ws_col;
   height_ = size.ws_row;
 }
@@ -163,9 +215,13 @@ bool TerminalOutput::pass_on_lines() {
 }
 
 std::unique_ptr<TerminalOutput> terminal_output(std::ostream& stream, std::string_view verb, bool is_json) {
-  const char* const kind = std::getenv("TERM");
-  if (is_json || ::isatty(STDOUT_FILENO) != 1 || !kind || std::string_view(kind) == "dumb") return nullptr;
-  return std::make_unique<TerminalOutput>(stream, has_pages(verb));
+  if (is_json || !shows_colours(STDOUT_FILENO)) return nullptr;
+  return std::make_unique<TerminalOutput>(stream, STDOUT_FILENO, has_pages(verb));
+}
+
+std::unique_ptr<TerminalOutput> terminal_errors(std::ostream& stream) {
+  if (!shows_colours(STDERR_FILENO)) return nullptr;
+  return std::make_unique<TerminalOutput>(stream, STDERR_FILENO, false);
 }
 
 }  // namespace moelab

@@ -3,6 +3,7 @@
 /// Answers on a terminal: words of verdicts in colour, lines that end at words, and a pager for long answers.
 
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <streambuf>
 #include <string>
@@ -11,20 +12,24 @@
 namespace moelab {
 
 /// Gives words that report a result their colour: "reproduced" green, "refuted" red, "inconclusive" yellow.
-/// A word counts at the begin of a line, and after a number, a colon or the columns of a table.
+/// Of an error or a note, the begin alone has a colour. A word counts at the begin of a line, and after a
+/// number, a colon or the columns of a table.
 std::string painted(const std::string& line);
 
 /// Breaks a line at spaces so that no part is wider than `width` characters. Further parts are indented by
-/// two more spaces than the line. Rows of tables, whose columns stand at least two spaces apart, and words
-/// that are too wide stay whole.
+/// two more spaces than the line. In a row of a table, whose columns stand at least two spaces apart, they
+/// stand below the last column, or a column begins a line of its own. Words that are too wide stay whole.
 std::string wrapped(const std::string& line, std::size_t width);
 
-/// While it lives, text written to `stream` reaches standard output with colours and line breaks.
+/// The columns of the terminal at a descriptor; no value if it is no terminal.
+std::optional<std::size_t> terminal_columns(int descriptor);
+
+/// While it lives, text written to `stream` reaches the terminal with colours and line breaks.
 class TerminalOutput : public std::streambuf {
  public:
   /// With `is_paged`, the text is held back until the end. If it is then longer than the screen, it goes
   /// through the program in PAGER ("less -FRX" if it is unset).
-  TerminalOutput(std::ostream& stream, bool is_paged);
+  TerminalOutput(std::ostream& stream, int descriptor, bool is_paged);
   /// Writes what is held back. Errors of a terminal are ignored.
   ~TerminalOutput() override;
   TerminalOutput(const TerminalOutput&) = delete;
@@ -51,5 +56,8 @@ class TerminalOutput : public std::streambuf {
 
 /// Makes the output of a verb if standard output is a terminal that can show it, else null.
 std::unique_ptr<TerminalOutput> terminal_output(std::ostream& stream, std::string_view verb, bool is_json);
+
+/// The same for errors and notes, on standard error.
+std::unique_ptr<TerminalOutput> terminal_errors(std::ostream& stream);
 
 }  // namespace moelab

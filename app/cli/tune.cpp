@@ -292,7 +292,11 @@ Json tuned_document(const Tuning& tuning, const std::filesystem::path& file) {
   document["objective"] = {{"metric", tuning.metric}, {"direction", tuning.sign > 0 ? "min" : "max"}};
   Json notes = document.value("notes", Json::array());
   if (!notes.is_array()) notes = Json::array({std::move(notes)});
-  notes.push_back(tuning_notes(tuning));
+  notes.push_back(
+      tuning_notes(tuning) +
+      (tuning.scenario.profile.empty()
+           ? ""
+           : fmt::format(" Under the profile {}, whose values this file has.", tuning.scenario.profile)));
   document["notes"] = std::move(notes);
   return document;
 }
@@ -469,7 +473,11 @@ int tune_scenario(const TuneOptions& options) {
   std::cout << (options.write.empty()
                     ? fmt::format("\nfor the notes (--write FILE writes them and the values):\n{}\n",
                                   tuning_notes(tuning))
-                    : fmt::format("\nevery arm at its best: {}\nrun it with: moelab run {}\n", file, file))
+                    : fmt::format("\nevery arm at its best{}: {}\nrun it with: moelab run {}\n",
+                                  tuning.scenario.profile.empty()
+                                      ? ""
+                                      : ", with the values of the profile " + tuning.scenario.profile,
+                                  file, file))
             << fmt::format("\nevery candidate in {}\n", (directory / "tune.json").string());
   return status;
 }

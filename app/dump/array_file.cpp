@@ -50,10 +50,14 @@ std::uint64_t number_at(std::string_view bytes, std::size_t at, std::size_t widt
 
 constexpr std::string_view kZipStart = "PK\x03\x04", kNumpyStart = "\x93NUMPY";
 
+/// Whether the file is a pickle by its ending or its first bytes. The length of a header of .safetensors can
+/// look like these bytes.
 bool is_pickle(std::string_view start, const std::filesystem::path& file) {
   const std::string ending = file.extension().string();
-  return (start.size() > 1 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5) || ending == ".pkl" ||
-         ending == ".pickle" || ((ending == ".pt" || ending == ".pth" || ending == ".bin"));
+  const bool is_safetensors = start.size() > 8 && start[8] == '{';
+  return (!is_safetensors && start.size() > 1 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5) ||
+         ending == ".pkl" || ending == ".pickle" ||
+         ((ending == ".pt" || ending == ".pth" || ending == ".bin"));
 }
 
 [[noreturn]] void refuse_pickle(const std::filesystem::path& file, const std::string& place) {
@@ -63,6 +67,57 @@ bool is_pickle(std::string_view start, const std::filesystem::path& file) {
                           "  import torch, safetensors.torch; d = torch.load('{}')\n"
                           "  safetensors.torch.save_file({{k: v.contiguous() for k, v in d.items()}}, '{}')",
                           file.filename().string(), safe));
+}
+
+/// Whether the beginning of a .npy file says that it holds texts.
+bool holds_texts(std::string_view start) {
+  const std::size_t descr = start.find("'descr': '");
+  return start.starts_with(kNumpyStart) && descr != std::string::npos && start.size() >= descr + 12 &&
+         (start[descr + 11] == 'U' || start[descr + 11] == 'S');
+}
+
+void append_letter(std::uint64_t letter, std::string& text) {
+  const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (letter >> shift & 0x3F)); };
+  if (letter < 0x80) {
+    text += static_cast<char>(letter);
+  } else if (letter < 0x800) {
+    text += static_cast<char>(0xC0 | letter >> 6);
+    tail(0);
+  } else if (letter < 0x10000) {
+    text += static_cast<char>(0xE0 | letter >> 12);
+    tail(6);
+    tail(0);
+  } else {
+    text += static_cast<char>(0xF0 | (letter >> 18 & 7));
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
+
+/// Texts of the types <U and |S in the bytes of a .npy file.
+std::vector<std::string> texts_of(std::string_view bytes) {
+  const std::size_t descr = bytes.find("'descr': '");
+  const char order = bytes[descr + 10], kind = bytes[descr + 11];
+  std::size_t length = 0;
+  std::from_chars(bytes.data() + descr + 12, bytes.data() + bytes.size(), length);
+  const std::size_t major = static_cast<unsigned char>(bytes[6]);
+  const std::size_t begin = major == 1 ? 10 + number_at(bytes, 8, 2) : 12 + number_at(bytes, 8, 4);
+  std::vector<std::string> texts;
+  if (length == 0 || length > bytes.size() || begin > bytes.size() || (kind == 'U' && order != '<'))
+    return texts;
+  const std::size_t width = kind == 'U' ? 4 * length : length;
+  for (std::size_t at = begin; at + width <= bytes.size(); at += width) {
+    std::string text;
+    for (std::size_t i = 0; i < length; ++i) {
+      const std::uint64_t letter =
+          kind == 'U' ? number_at(bytes, at + 4 * i, 4) : static_cast<unsigned char>(bytes[at + i]);
+      if (letter == 0) break;
+      append_letter(letter, text);
+    }
+    texts.push_back(std::move(text));
+  }
+  return texts;
 }
 
 // .npz
@@ -128,30 +183,65 @@ std::vector<ZipMember> zip_members(const InputFile& file, const std::string& pla
   return members;
 }
 
+constexpr std::uint64_t kNpyStart = kMaxNpyHeader + 12;
+
+[[noreturn]] void refuse_member(const InputFile& file, const std::string& name, const std::string& place,
+                                const std::string& why) {
+  throw UserError(place, fmt::format("'{}:{}' {}", file.path().string(), name, why));
+}
+
+/// Where the bytes of a member begin.
+std::uint64_t member_begin(const InputFile& file, const ZipMember& member, const std::string& name,
+                           const std::string& place) {
+  constexpr std::uint64_t kLocal = 30;
+  if (member.header > file.size() || file.size() - member.header < kLocal)
+    refuse_member(file, name, place, "lies outside the file");
+  const std::string local = bytes_at(file, member.header, kLocal);
+  const std::uint64_t begin = member.header + kLocal + number_at(local, 26, 2) + number_at(local, 28, 2);
+  if (begin > file.size() || member.packed > file.size() - begin)
+    refuse_member(file, name, place, "lies outside the file");
+  return begin;
+}
+
+std::string unpacked_member(const InputFile& file, const ZipMember& member, const std::string& name,
+                            const std::string& place) {
+  const std::string packed = bytes_at(file, member_begin(file, member, name, place), member.packed);
+  if (!member.is_deflated) return packed;
+  // Deflate packs at most 1032 to one, which bounds what a member may claim.
+  if (member.unpacked / 1032 > member.packed + 1)
+    refuse_member(file, name, place, "claims more bytes than it can hold");
+  std::string values(static_cast<std::size_t>(member.unpacked), '\0');
+  libdeflate_decompressor* const decompressor = libdeflate_alloc_decompressor();
+  const libdeflate_result result = libdeflate_deflate_decompress(decompressor, packed.data(), packed.size(),
+                                                                 values.data(), values.size(), nullptr);
+  libdeflate_free_decompressor(decompressor);
+  if (result != LIBDEFLATE_SUCCESS) refuse_member(file, name, place, "is damaged: it cannot be unpacked");
+  return values;
+}
+
+std::optional<std::vector<std::string>> member_texts(const InputFile& file, const ZipMember& member,
+                                                     const std::string& name, const std::string& place) {
+  if (!member.is_deflated) {
+    constexpr std::uint64_t kStart = 128;
+    const std::uint64_t begin = member_begin(file, member, name, place);
+    if (!holds_texts(bytes_at(file, begin, std::min(member.packed, kStart)))) return std::nullopt;
+  }
+  const std::string bytes = unpacked_member(file, member, name, place);
+  if (!holds_texts(bytes)) return std::nullopt;
+  return texts_of(bytes);
+}
+
 NpyReader open_member(const SharedFile& file, const ZipMember& member, const std::string& name,
                       const std::string& place, std::optional<NpyType> stored_as) {
-  const auto refuse = [&](const std::string& why) {
-    throw UserError(place, fmt::format("'{}:{}' {}", file->path().string(), name, why));
-  };
-  constexpr std::uint64_t kLocal = 30, kNpyStart = kMaxNpyHeader + 12;
-  if (member.header > file->size() || file->size() - member.header < kLocal) refuse("lies outside the file");
-  const std::string local = bytes_at(*file, member.header, kLocal);
-  const std::uint64_t begin = member.header + kLocal + number_at(local, 26, 2) + number_at(local, 28, 2);
-  if (begin > file->size() || member.packed > file->size() - begin) refuse("lies outside the file");
+  const auto refuse = [&](const std::string& why) { refuse_member(*file, name, place, why); };
+  std::uint64_t begin = 0;
   std::shared_ptr<std::string> values;
   std::string start;
   if (member.is_deflated) {
-    // Deflate packs at most 1032 to one, which bounds what a member may claim.
-    if (member.unpacked / 1032 > member.packed + 1) refuse("claims more bytes than it can hold");
-    const std::string packed = bytes_at(*file, begin, member.packed);
-    values = std::make_shared<std::string>(static_cast<std::size_t>(member.unpacked), '\0');
-    libdeflate_decompressor* const decompressor = libdeflate_alloc_decompressor();
-    const libdeflate_result result = libdeflate_deflate_decompress(decompressor, packed.data(), packed.size(),
-                                                                   values->data(), values->size(), nullptr);
-    libdeflate_free_decompressor(decompressor);
-    if (result != LIBDEFLATE_SUCCESS) refuse("is damaged: it cannot be unpacked");
+    values = std::make_shared<std::string>(unpacked_member(*file, member, name, place));
     start = values->substr(0, kNpyStart);
   } else {
+    begin = member_begin(*file, member, name, place);
     start = bytes_at(*file, begin, std::min(member.packed, kNpyStart));
   }
   NpyFormat format;
@@ -178,7 +268,8 @@ std::vector<NamedArray> npz_arrays(const SharedFile& file, const std::string& pl
       continue;
     }
     const std::string name = member.name.substr(0, member.name.size() - 4);
-    arrays.push_back({name, [=] { return open_member(file, member, name, place, stored_as); }});
+    arrays.push_back({name, [=] { return open_member(file, member, name, place, stored_as); },
+                      [=] { return member_texts(*file, member, name, place); }});
   }
   return arrays;
 }
@@ -248,7 +339,8 @@ std::vector<NamedArray> tensors(const SharedFile& file, std::uint64_t header, co
     if (key == "__metadata__") continue;
     const std::string name = key;
     const Json own = tensor;
-    arrays.push_back({name, [=] { return open_tensor(file, own, 8 + header, name, place, stored_as); }});
+    arrays.push_back({name, [=] { return open_tensor(file, own, 8 + header, name, place, stored_as); },
+                      [] { return std::nullopt; }});
   }
   return arrays;
 }
@@ -271,6 +363,9 @@ std::vector<NamedArray> array_file(const std::filesystem::path& file, const std:
   if (const std::uint64_t header = tensor_header(start, opened->size()))
     return tensors(opened, header, place, stored_as);
   if (start.starts_with(kNumpyStart) && start.find("'|O'") != std::string::npos) {
+    if (place == "--labels")
+      refuse_file(file, place,
+                  "holds Python objects, a pickle, which is never loaded; save array.astype(str) instead");
     refuse_file(file, place,
                 fmt::format("holds Python objects, a pickle, which is never loaded; in Python:\n"
                             "  a = numpy.load('{}', allow_pickle=True)\n"
@@ -278,50 +373,11 @@ std::vector<NamedArray> array_file(const std::filesystem::path& file, const std:
                             "if x is not None}})",
                             file.filename().string(), file.stem().string()));
   }
-  return {{"", [=] { return NpyReader(file, place, nullptr, stored_as); }}};
-}
-
-std::optional<std::vector<std::string>> npy_texts(const std::filesystem::path& file) {
-  const InputFile opened(file);
-  const std::string start = beginning(opened, 128);
-  const std::size_t descr = start.find("'descr': '");
-  if (!start.starts_with(kNumpyStart) || descr == std::string::npos || start.size() < descr + 12)
-    return std::nullopt;
-  const char order = start[descr + 10], kind = start[descr + 11];
-  if (kind != 'U' && kind != 'S') return std::nullopt;
-  const std::string bytes = beginning(opened, opened.size());
-  std::size_t length = 0;
-  std::from_chars(bytes.data() + descr + 12, bytes.data() + bytes.size(), length);
-  const std::size_t major = static_cast<unsigned char>(bytes[6]);
-  const std::size_t begin = major == 1 ? 10 + number_at(bytes, 8, 2) : 12 + number_at(bytes, 8, 4);
-  const std::size_t width = kind == 'U' ? 4 * length : length;
-  std::vector<std::string> texts;
-  if (width == 0 || begin > bytes.size() || (kind == 'U' && order != '<')) return texts;
-  for (std::size_t at = begin; at + width <= bytes.size(); at += width) {
-    std::string text;
-    for (std::size_t i = 0; i < length; ++i) {
-      const std::uint64_t letter =
-          kind == 'U' ? number_at(bytes, at + 4 * i, 4) : static_cast<unsigned char>(bytes[at + i]);
-      if (letter == 0) break;
-      if (letter < 0x80) {
-        text += static_cast<char>(letter);
-      } else if (letter < 0x800) {
-        text += static_cast<char>(0xC0 | letter >> 6);
-        text += static_cast<char>(0x80 | (letter & 0x3F));
-      } else if (letter < 0x10000) {
-        text += static_cast<char>(0xE0 | letter >> 12);
-        text += static_cast<char>(0x80 | (letter >> 6 & 0x3F));
-        text += static_cast<char>(0x80 | (letter & 0x3F));
-      } else {
-        text += static_cast<char>(0xF0 | (letter >> 18 & 7));
-        text += static_cast<char>(0x80 | (letter >> 12 & 0x3F));
-        text += static_cast<char>(0x80 | (letter >> 6 & 0x3F));
-        text += static_cast<char>(0x80 | (letter & 0x3F));
-      }
-    }
-    texts.push_back(std::move(text));
-  }
-  return texts;
+  const auto texts = [=]() -> std::optional<std::vector<std::string>> {
+    if (!holds_texts(beginning(*opened, kMaxNpyHeader))) return std::nullopt;
+    return texts_of(beginning(*opened, opened->size()));
+  };
+  return {{"", [=] { return NpyReader(file, place, nullptr, stored_as); }, texts}};
 }
 
 std::optional<std::string> from_base64(std::string_view text) {

@@ -19,6 +19,8 @@ namespace moelab {
 struct NamedArray {
   std::string name;
   std::function<NpyReader()> open;
+  /// Texts of NumPy's types <U and |S, one for each entry. None where the array holds something else.
+  std::function<std::optional<std::vector<std::string>>()> texts;
 };
 
 /// The arrays of a .npy, .npz or .safetensors file in the file's order. `place` is the option that names the
@@ -26,9 +28,6 @@ struct NamedArray {
 /// for a pickle; EnvironmentError where reading fails.
 std::vector<NamedArray> array_file(const std::filesystem::path& file, const std::string& place,
                                    std::optional<NpyType> stored_as);
-
-/// Texts of a .npy file of NumPy's types <U and |S, one for each entry. None where the file is another.
-std::optional<std::vector<std::string>> npy_texts(const std::filesystem::path& file);
 
 /// The bytes of a base64 text. None where it is no base64.
 std::optional<std::string> from_base64(std::string_view text);

@@ -57,7 +57,8 @@ class LayerRouting {
   std::vector<unsigned char> unserved;  ///< of all rows: dropped tokens; empty for none
   bool is_closed_by_infinity = false;   ///< gates are scores, and −∞ where an expert is not chosen
   bool is_ordered = true;               ///< whether sets come by score
-  bool is_renormalised = false;  ///< probabilities of low precision whose rows are divided by their sums
+  bool is_renormalised = false;         ///< rows of probabilities are divided by their sums
+  double sum_tolerance = 1e-3;          ///< of sums of probabilities
 
   bool has_probabilities() const;
   /// Whether the first choice of a row is known.

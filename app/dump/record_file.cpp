@@ -37,7 +37,9 @@ struct FlatList {
       } else {
         values.push_back(value.is_boolean() ? static_cast<double>(value.get<bool>()) : value.get<double>());
       }
-      is_integral = is_integral && (value.is_number_integer() || value.is_boolean());
+      constexpr double kExact = 9e15;
+      is_integral = is_integral && (value.is_number_integer() || value.is_boolean()) &&
+                    std::abs(values.back()) < kExact;
     } else {
       is_regular = false;
     }
@@ -71,6 +73,10 @@ NpyReader kept_array(const std::vector<std::int64_t>& values, std::vector<std::i
 RecordFile::RecordFile(std::filesystem::path file, std::string place)
     : file_(std::move(file)), place_(std::move(place)) {
   const std::string text = read_given_file(file_, place_);
+  if (text.starts_with("PAR1"))
+    throw UserError(place_, fmt::format("'{}' is a Parquet file, which moelab.analyze of the Python package "
+                                        "reads",
+                                        file_.string()));
   is_table_ = file_.extension() == ".csv" || file_.extension() == ".tsv";
   if (is_table_)
     read_table(text);

@@ -118,7 +118,7 @@ std::string axes_of(const NpyReader& array, const AxesSetting& setting, const st
   if (setting.width == 'K' && dimensions == 2 && setting.rows > 0 && shape[0] != setting.rows &&
       shape[0] * shape[1] == setting.rows)
     return "BS";
-  if (setting.width == 'K' && dimensions == 2 && setting.layers.size() < 2) return "TK";
+  if (setting.width == 'K' && dimensions == 2 && (setting.layers.size() < 2 || setting.is_entry)) return "TK";
   static const std::map<std::pair<char, std::size_t>, std::vector<const char*>> candidates = {
       {{'E', 3}, {"LTE", "TLE", "BSE", "SBE", "LET"}},
       {{'E', 4}, {"LBSE", "BSLE", "BLSE", "LSBE", "NLTE", "NBSE"}},

@@ -198,6 +198,8 @@ std::vector<RoutingBatch> megatron_batches(const RecordFile& file, RoutingKind k
       return record.at(name).get<std::int64_t>();
     };
     const std::int64_t layer = number("layer"), rank = number("rank");
+    constexpr std::int64_t kMostLayers = 1000000;
+    if (layer < 0 || layer > kMostLayers) file.refuse(i, fmt::format("has the layer {}", layer));
     const std::pair step(number("step"), rank);
     const std::string name = fmt::format("step {}, layer {}", step.first, layer);
     if (const auto other = seen[step].find(static_cast<int>(layer)); other != seen[step].end()) {
@@ -230,10 +232,14 @@ std::vector<RoutingBatch> megatron_batches(const RecordFile& file, RoutingKind k
         file.refuse(i, "has no logits (logit_offset, logit_shape); --experts reads its top_indices");
       const auto values = std::make_shared<const InputFile>(file.path().parent_path() /
                                                             fmt::format("logits_rank{}.bin", rank));
-      NpyFormat format{NpyType::bfloat16, false, {}, static_cast<std::size_t>(number("logit_offset"))};
-      for (const Json& length : record.at("logit_shape")) format.shape.push_back(length.get<std::int64_t>());
-      if (format.shape.size() != 2 || format.shape[0] < 1 || format.shape[1] < 1 ||
-          format.header_bytes + format.value_bytes() > values->size())
+      const auto most = static_cast<std::int64_t>(values->size());
+      const std::int64_t offset = number("logit_offset");
+      NpyFormat format{NpyType::bfloat16, false, {}, static_cast<std::size_t>(offset)};
+      for (const Json& length : record.at("logit_shape"))
+        format.shape.push_back(length.is_number_integer() ? length.get<std::int64_t>() : 0);
+      const std::vector<std::int64_t>& shape = format.shape;
+      if (shape.size() != 2 || shape[0] < 1 || shape[1] < 1 || offset < 0 || offset > most ||
+          shape[0] > most / shape[1] || shape[0] * shape[1] > (most - offset) / 2)
         file.refuse(i, "names logits that its file does not hold");
       entry.array = NpyReader(values, std::move(format), file.place(), name);
     }
@@ -275,9 +281,16 @@ std::vector<RoutingBatch> table_batches(const RecordFile& file, RoutingKind& kin
                     document = first_of(fields, {"document", "doc", "sequence", "request"}),
                     position = first_of(fields, {"position", "token_index", "token", "row"}),
                     rank = first_of(fields, {"rank", "k", "choice"});
-  if (expert.empty())
-    throw UserError(file.place(), fmt::format("'{}' has the columns {}; needs layer, expert and count",
-                                              file.path().string(), fmt::join(fields, ", ")));
+  if (expert.empty()) {
+    constexpr std::size_t kMostNamed = 6;
+    const std::vector<std::string> first(
+        fields.begin(), fields.begin() + static_cast<std::ptrdiff_t>(std::min(fields.size(), kMostNamed)));
+    throw UserError(
+        file.place(),
+        fmt::format("'{}' has the columns {}{}; a table needs layer, expert and count, and a "
+                    "matrix (n, E) is a .npy file",
+                    file.path().string(), fmt::join(first, ", "), fields.size() > kMostNamed ? ", …" : ""));
+  }
   if (experts == 0)
     throw UserError("--expert-count",
                     fmt::format("missing; '{}' leaves out experts without tokens, so it does "
@@ -299,7 +312,10 @@ std::vector<RoutingBatch> table_batches(const RecordFile& file, RoutingKind& kin
                                     number(rank, 0), number(expert, 0), number(count, 1)});
     if (own.expert < 0 || own.expert >= experts)
       file.refuse(i, fmt::format("expert {}; ids are 0 to {}", own.expert, experts - 1));
-    if (own.count < 0 || own.layer < 0) file.refuse(i, "a negative count or layer");
+    constexpr std::int64_t kMostLayers = 1000000, kMostTokens = std::int64_t{1} << 50;
+    if (own.count < 0 || own.layer < 0 || own.layer > kMostLayers || own.count > kMostTokens)
+      file.refuse(i, fmt::format("layer {} and count {}; needs layers to {} and counts to {}", own.layer,
+                                 own.count, kMostLayers, kMostTokens));
   }
   RoutingBatch batch;
   batch.is_numbered = !layer.empty();
@@ -502,12 +518,12 @@ SideArray side_array(const std::string& option, const ArraySource& source,
       }
       continue;
     }
-    if (std::optional<std::vector<std::string>> texts = npy_texts(file)) {
-      side.texts.insert(side.texts.end(), texts->begin(), texts->end());
-      continue;
-    }
     const std::vector<NamedArray> arrays = array_file(file, option, std::nullopt);
     for (const NameMatch& match : chosen_arrays(names_in(arrays), wanted, usual, option, file.string())) {
+      if (const std::optional<std::vector<std::string>> texts = arrays[match.place].texts()) {
+        side.texts.insert(side.texts.end(), texts->begin(), texts->end());
+        continue;
+      }
       side.arrays.push_back(arrays[match.place].open());
       side.numbers.push_back(match.numbers.empty() ? std::nullopt : std::optional(match.numbers.front()));
     }

@@ -17,54 +17,56 @@ bool is_low_precision_number(double value) {
 ValueScan scan_values(const LayerRouting& layer, int experts) {
   ValueScan scan;
   scan.ever_open.assign(static_cast<std::size_t>(experts), false);
-  LayerRouting::visit_blocks(
-      layer.pieces, [&](const NpyReader& piece, std::int64_t first, std::int64_t count, std::int64_t row) {
-        Matrix values = piece.read(first, count);
-        values.resize(values.size() / experts, experts);
-        for (Eigen::Index i = 0; i < values.rows(); ++i) {
-          if (!layer.rows->is_kept(row + i)) continue;
-          ++scan.rows;
-          double sum = 0;
-          std::int64_t above = 0, open = 0;
-          bool is_uniform = true;
-          for (int e = 0; e < experts; ++e) {
-            const double value = values(i, e);
-            if (std::isnan(value)) {
-              if (scan.nan_place.empty()) {
-                const std::int64_t per_sample = LayerRouting::positions(piece);
-                scan.nan_place = piece.place_of(first + i / per_sample, i % per_sample * experts + e);
-              }
-              scan.in_unit = scan.sums_to_one = scan.is_constant_count = scan.all_zero = false;
-              continue;
-            }
-            scan.all_nan = false;
-            if (value != 0) scan.all_zero = false;
-            if (value < 0) scan.has_negative = true;
-            if (!(value >= 0 && value <= 1)) scan.in_unit = false;
-            if (value > 0) ++above;
-            if (std::isfinite(value)) {
-              ++open;
-              scan.ever_open[static_cast<std::size_t>(e)] = true;
-            }
-            if (value != values(i, 0)) is_uniform = false;
-            sum += value;
-            if (scan.is_low_precision && !is_low_precision_number(value)) scan.is_low_precision = false;
+  LayerRouting::visit_blocks(layer.pieces, [&](const NpyReader& piece, std::int64_t first, std::int64_t count,
+                                               std::int64_t row) {
+    Matrix values = piece.read(first, count);
+    values.resize(values.size() / experts, experts);
+    for (Eigen::Index i = 0; i < values.rows(); ++i) {
+      if (!layer.rows->is_kept(row + i)) continue;
+      ++scan.rows;
+      double sum = 0;
+      std::int64_t above = 0, open = 0;
+      bool is_uniform = true;
+      for (int e = 0; e < experts; ++e) {
+        const double value = values(i, e);
+        if (std::isnan(value)) {
+          if (scan.nan_place.empty()) {
+            const std::int64_t per_sample = LayerRouting::positions(piece);
+            scan.nan_place = piece.place_of(first + i / per_sample, i % per_sample * experts + e);
           }
-          if (scan.open < 0) scan.open = open;
-          if (scan.open != open) scan.is_constant_open = false;
-          if (above == 0) {
-            ++scan.zero_rows;
-          } else {
-            if (scan.above_zero < 0) scan.above_zero = above;
-            if (scan.above_zero != above) scan.is_constant_count = false;
-            scan.most_above_zero = std::max(scan.most_above_zero, above);
-          }
-          if (is_uniform) ++scan.uniform_rows;
-          const double error = std::abs(sum - 1);
-          scan.largest_error = std::max(scan.largest_error, std::isnan(error) ? 1e300 : error);
-          if (!(error <= 4e-3)) scan.sums_to_one = false;
+          scan.in_unit = scan.sums_to_one = scan.is_constant_count = scan.all_zero = scan.all_whole = false;
+          continue;
         }
-      });
+        scan.all_nan = false;
+        if (value != 0) scan.all_zero = false;
+        if (value < 0 && std::isfinite(value)) scan.has_negative = true;
+        if (scan.all_whole && !(value >= 0 && std::floor(value) == value)) scan.all_whole = false;
+        if (std::isfinite(value)) scan.largest = std::max(scan.largest, value);
+        if (!(value >= 0 && value <= 1)) scan.in_unit = false;
+        if (value > 0) ++above;
+        if (std::isfinite(value)) {
+          ++open;
+          scan.ever_open[static_cast<std::size_t>(e)] = true;
+        }
+        if (value != values(i, 0)) is_uniform = false;
+        sum += value;
+        if (scan.is_low_precision && !is_low_precision_number(value)) scan.is_low_precision = false;
+      }
+      if (scan.open < 0) scan.open = open;
+      if (scan.open != open) scan.is_constant_open = false;
+      if (above == 0) {
+        ++scan.zero_rows;
+      } else {
+        if (scan.above_zero < 0) scan.above_zero = above;
+        if (scan.above_zero != above) scan.is_constant_count = false;
+        scan.most_above_zero = std::max(scan.most_above_zero, above);
+      }
+      if (is_uniform) ++scan.uniform_rows;
+      const double error = std::abs(sum - 1);
+      scan.largest_error = std::max(scan.largest_error, std::isnan(error) ? 1e300 : error);
+      if (!(error <= 4e-3)) scan.sums_to_one = false;
+    }
+  });
   if (scan.has_negative) scan.is_constant_count = false;
   return scan;
 }

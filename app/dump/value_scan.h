@@ -16,8 +16,10 @@ struct ValueScan {
   bool is_empty = true, all_nan = true, all_zero = true, in_unit = true, sums_to_one = true;
   bool is_low_precision = true;  ///< all numbers are bfloat16 or float16 numbers
   bool is_constant_count =
-      true;  ///< every row that is not zero has as many entries above 0, the others are 0
-  bool has_negative = false;
+      true;                   ///< every row that is not zero has as many entries above 0, the others are 0
+  bool has_negative = false;  ///< finite numbers below 0
+  bool all_whole = true;      ///< whole numbers of at least 0
+  double largest = 0;         ///< finite number
   std::int64_t rows = 0, zero_rows = 0, uniform_rows = 0;
   std::int64_t above_zero = -1, most_above_zero = 0;
   bool is_constant_open = true;  ///< every row has as many finite entries

@@ -222,19 +222,19 @@ std::string claims_count_text(const std::vector<ClaimResult>& claims) {
     const auto count = std::ranges::count(claims, verdict, &ClaimResult::verdict);
     if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(verdict));
   }
-  // The claims that more seeds would decide, and the fewest further seeds that decide one.
-  int decidable = 0, fewest = 0;
+  // The further seeds of each claim that more seeds would decide.
+  std::vector<int> needs;
   for (const ClaimResult& claim : claims) {
     if (claim.verdict != Verdict::inconclusive || !claim.seeds_to_decide || claim.points.empty()) continue;
     const int pairs = std::ranges::max(claim.points, {}, &ClaimPoint::pairs).pairs;
     const int further = *claim.seeds_to_decide - pairs;
-    if (further <= 0) continue;
-    if (decidable++ == 0 || further < fewest) fewest = further;
+    if (further > 0) needs.push_back(further);
   }
-  if (decidable > 0)
-    text += fmt::format(" ({} would be decided by {}{} more seed{})", decidable,
-                        decidable > 1 ? "at least " : "", fewest, fewest == 1 ? "" : "s");
-  return text;
+  if (needs.empty()) return text;
+  const auto [fewest, most] = std::ranges::minmax(needs);
+  text += fmt::format(" ({} would be decided by {} more seed{}", std::ranges::count(needs, fewest), fewest,
+                      fewest == 1 ? "" : "s");
+  return text + (most > fewest ? fmt::format(", {} by {})", needs.size(), most) : ")");
 }
 
 std::string claims_text(const std::vector<ClaimResult>& claims) {
@@ -410,7 +410,7 @@ std::string claims_so_far(const RunResults& results) {
     }
   }
   if (count > kMostClaims) open += fmt::format("  and {} more\n", count - kMostClaims);
-  if (without_pairs > 0) open += fmt::format("  {} without a pair so far\n", without_pairs);
+  if (without_pairs > 0) open += fmt::format("  {} without a pair so far\n", counted(without_pairs, "claim"));
   return (decided.empty() ? "" : "claims so far: " + counts_text(decided) + "\n") + open;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Hints where a study is about to say nothing, or something else than its reader expects.
+/// Hints for studies that would show nothing, or something that the reader does not expect.
 
 #include <string>
 #include <vector>
@@ -10,16 +10,16 @@
 
 namespace moelab {
 
-/// What a scenario shows before it runs:
-/// - a router's temperature is a number, which stays; once it was the start of a learned one
-/// - fewer than six seeds at more than eight points of a claim
-/// - data of the user's files whose targets are constant, or whose features differ a thousandfold in scale
+/// Looks at a scenario before it runs. It gives a hint in these cases.
+/// - A router's temperature is a number. It stays fixed; in 0.1.0 it was the start of a learned one.
+/// - A claim has more than eight points and fewer than six seeds.
+/// - The user's data have constant targets, or features whose scales differ a thousandfold.
 std::vector<std::string> scenario_hints(const Scenario& scenario);
 
-/// What the results show:
-/// - two arms whose results are equal to the last bit
-/// - a metric of the main table or of a claim that is the same in every cell
-/// - normalised losses without a value, because the labels are constant
+/// Looks at the results. It gives a hint in these cases.
+/// - Two arms have results that are equal to the last bit.
+/// - A metric of the main table or of a claim is the same in every cell.
+/// - Normalised losses have no value, because the labels are constant.
 std::vector<std::string> result_hints(const RunResults& results);
 
 /// Prints each hint as a line on stderr.

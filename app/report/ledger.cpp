@@ -133,8 +133,9 @@ Json claims_list(const std::vector<Json>& entries) {
   return rounded(std::move(list), kDigits);
 }
 
-/// Returns the families of claims: those of one work and origin with the same words. The main readings decide
-/// the verdict. A family of other readings alone is decided by these. Excluded readings belong to none.
+/// Returns the families of claims: claims of one work and origin with the same words. The main readings
+/// decide the verdict. A family of other readings alone is decided by these. Excluded readings belong to
+/// none.
 Json families_list(const std::vector<Json>& entries) {
   struct Family {
     Json claims = Json::array();

@@ -16,6 +16,7 @@
 #include "app/store/durable_file.h"
 #include "app/store/export.h"
 #include "app/store/provenance.h"
+#include "plots/texts.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -84,37 +85,39 @@ std::vector<ReportedCell> cells_of(const Claim& claim, const ClaimResult& result
   return cells;
 }
 
-/// Describes a side of a claim: "learned", "test_nmse_top1", factor "0.6", and its location if it differs
-/// from the point's.
-std::vector<std::string> side_terms(const std::string& name, const ClaimSide& side) {
-  std::string arm = side.arm, where = point_text(side.where);
-  if (side.is_constant()) arm = side.value;
-  if (!side.relative_to.empty()) arm += " ÷ " + side.relative_to;
-  if (!side.distance_from.empty()) arm += " to " + side.distance_from;
+/// Describes a side of a claim: "learned", "test loss", factor "0.6", and its location if it differs from the
+/// point's.
+std::vector<std::string> side_terms(const std::string& name, const ClaimSide& side,
+                                    const DisplayNames& names) {
+  std::string arm = names.arm(side.arm), where = names.point(side.where);
+  if (side.is_constant()) arm = names.axis(side.value);
+  if (!side.relative_to.empty()) arm += " ÷ " + names.arm(side.relative_to);
+  if (!side.distance_from.empty()) arm += " to " + names.arm(side.distance_from);
   if (side.step && side.step->at != ClaimStep::At::end)
     where += (where.empty() ? "" : ", ") +
              (side.step->at == ClaimStep::At::start ? "start" : fmt::format("step {}", side.step->step));
-  return {name, arm, side.is_constant() ? "" : side.metric, fmt::format("{:g}", side.factor), where};
+  return {name, arm, side.is_constant() ? "" : names.axis(side.metric), fmt::format("{:g}", side.factor),
+          where};
 }
 
 /// Describes what the claim compares, in the terms of the scenario.
-Table terms_of(const Claim& claim) {
+Table terms_of(const Claim& claim, const DisplayNames& names) {
   Table terms = {{"", "arm or value", "metric", "factor", "where"}};
   std::vector<std::string> limits;
   if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
-    terms.rows.push_back(side_terms("left", comparison->left));
-    terms.rows.push_back(side_terms(fmt::format("{} right", comparison->op), comparison->right));
+    terms.rows.push_back(side_terms("left", comparison->left, names));
+    terms.rows.push_back(side_terms(fmt::format("{} right", comparison->op), comparison->right, names));
     if (comparison->op == '~') limits.push_back(fmt::format("tolerance {:g}", comparison->tolerance));
   } else if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) {
-    terms.rows.push_back(side_terms(trend->increases ? "increases" : "decreases", trend->side));
-    terms.rows.back().back() = "along " + trend->along;
+    terms.rows.push_back(side_terms(trend->increases ? "increases" : "decreases", trend->side, names));
+    terms.rows.back().back() = "along " + names.axis(trend->along);
   } else {
     const RateClaim& rate = std::get<RateClaim>(claim.statement);
-    terms.rows.push_back({rate.slower ? "slower" : "rate", rate.query.arm, rate.query.metric, "",
-                          "along " + rate.query.along});
+    terms.rows.push_back({rate.slower ? "slower" : "rate", names.arm(rate.query.arm),
+                          names.axis(rate.query.metric), "", "along " + names.axis(rate.query.along)});
     const double* const slope = std::get_if<double>(&rate.against);
     limits.push_back(slope ? fmt::format("slope {:g}", *slope)
-                           : "than " + std::get<std::string>(rate.against));
+                           : "than " + names.arm(std::get<std::string>(rate.against)));
     if (!rate.slower) limits.push_back(fmt::format("tolerance {:g}", rate.tolerance));
   }
   if (claim.smallest_effect) limits.push_back(fmt::format("smallest effect {:g}", *claim.smallest_effect));
@@ -122,7 +125,11 @@ Table terms_of(const Claim& claim) {
   return terms;
 }
 
-ReportedClaim reported_claim(const Claim& claim, const ClaimResult& result, const ResultTable& table) {
+ReportedClaim reported_claim(const Claim& claim, ClaimResult result, const ResultTable& table,
+                             const DisplayNames& names) {
+  const bool is_named_by_statement = result.text == result.statement;
+  result.statement = shown_statement(claim, result, names);
+  if (is_named_by_statement) result.text = result.statement;
   ReportedClaim reported;
   reported.id = result.id;
   reported.verdict = to_string(result.verdict);
@@ -133,10 +140,10 @@ ReportedClaim reported_claim(const Claim& claim, const ClaimResult& result, cons
   reported.origin = to_string(result.origin);
   reported.statement = statement_text(result);
   reported.seeds_to_decide = result.seeds_to_decide;
-  reported.terms = terms_of(claim);
+  reported.terms = terms_of(claim, names);
   for (const ClaimPoint& point : result.points) {
-    reported.points.push_back({place_text(point), left_text(point), right_text(point), difference_text(point),
-                               to_string(point.verdict), point.note});
+    reported.points.push_back({shown_point(point, names), left_text(point), right_text(point),
+                               difference_text(point), to_string(point.verdict), point.note});
   }
   return reported;
 }
@@ -149,12 +156,12 @@ std::string state_text(const ResultTable& table) {
   return fmt::format("{} cells: {}", table.cell_count(), counts_text(counts));
 }
 
-Table unfinished_cells(const ResultTable& table) {
+Table unfinished_cells(const ResultTable& table, const DisplayNames& names) {
   Table cells = {{"cell", "arm", "seed", "at", "state"}};
   for (const ResultRow& row : table.rows) {
     if (row.is_copy || row.state == "done" || row.state == "missing") continue;
     cells.rows.push_back(
-        {row.cell, row.arm, std::to_string(row.seed), point_json(row.point).dump(), row.state});
+        {row.cell, names.arm(row.arm), std::to_string(row.seed), names.point(row.point), row.state});
   }
   return cells;
 }
@@ -229,21 +236,30 @@ ReportedRun reported_run(const RunAddress& address) {
   run.builds = results.builds;
   run.builds_note = builds_text(results);
   run.notes = plan.notes;
-  run.summary = summary_table(results.table, main_metric(plan));
+  const std::string metric = main_metric(plan);
+  run.summary = summary_table(results.table, metric);
   // Tables name arms and paths as figures do.
   const DisplayNames names(figure_source(results, directory).run);
   const std::vector<std::string>& paths = results.table.sweep_paths;
-  for (std::string& head : run.summary.head)
-    head = std::find(paths.begin(), paths.end(), head) != paths.end() ? names.axis(head) : names.arm(head);
+  const auto label = [&](const std::string& head) {
+    return std::find(paths.begin(), paths.end(), head) != paths.end() ? names.axis(head) : names.arm(head);
+  };
   run.crossings = crossings_table(results);
+  for (Table* const table : {&run.summary, &run.crossings})
+    std::transform(table->head.begin(), table->head.end(), table->head.begin(), label);
+  run.summary.caption.replace(0, metric.size(), names.axis(metric));
+  for (std::vector<std::string>& row : run.crossings.rows) row.front() = names.arm(row.front());
   run.rates = rate_tables(results);
+  for (Table& table : run.rates)
+    for (std::vector<std::string>& row : table.rows)
+      std::transform(row.begin(), row.end(), row.begin(), math_text);
   const std::vector<Claim> claims = claims_of(results);
   const std::vector<ClaimResult> judged = claim_results(results);
   for (std::size_t i = 0; i < claims.size(); ++i)
-    run.claims.push_back(reported_claim(claims[i], judged[i], results.table));
+    run.claims.push_back(reported_claim(claims[i], judged[i], results.table, names));
   run.seconds = results.seconds;
   add_figures(results, directory, run);
-  run.unfinished = unfinished_cells(results.table);
+  run.unfinished = unfinished_cells(results.table, names);
   run.cells_csv = export_csv(results, false, metric_names());
   const bool is_of_one_build = run.builds_note.empty() && !run.builds.empty();
   run.provenance = {{"directory", directory.string()},

@@ -1,8 +1,11 @@
 #include "app/run/memory.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <sys/resource.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -99,6 +102,9 @@ thread_local bool is_inside = false;
 /// not counted, but their owners free them in counted ones.
 constexpr std::size_t kSmallBlock = 120;
 
+#ifdef __GLIBC__
+constexpr bool kIsCounting = true;
+
 void count_block(void* block, int sign) {
   const std::size_t bytes = block ? malloc_usable_size(block) : 0;
   if (bytes >= kSmallBlock) current_count->add(sign * static_cast<std::int64_t>(bytes));
@@ -129,6 +135,9 @@ void freed(void* block, const Free& free) {
   free();
   is_inside = false;
 }
+#else  // macOS, whose linker does not replace functions
+constexpr bool kIsCounting = false;
+#endif
 
 }  // namespace
 
@@ -162,6 +171,7 @@ void begin_memory_stage(MemoryStage stage) {
 
 }  // namespace moelab
 
+#ifdef __GLIBC__
 // The linker replaces functions of the C and C++ libraries by these functions with the prefix __wrap_. The
 // prefix __real_ names the originals.
 extern "C" {
@@ -203,6 +213,7 @@ void* __wrap_realloc(void* block, std::size_t bytes) {
 }
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 }
+#endif
 
 namespace moelab {
 namespace {
@@ -221,6 +232,8 @@ constexpr double kMostParameters = 2e7;
 /// Passes over each row of a small run: three records with three gatings each, and two steps forward and
 /// backward.
 constexpr double kPassesOfRow = 24;
+/// Matrices of p² numbers while a fit is polished: the curvature, its damped copy, and its decomposition.
+constexpr double kSquares = 3;
 constexpr double kLeastRows = 64, kMostRows = 2000;
 constexpr std::int64_t kSmallSteps = 2;
 
@@ -251,12 +264,18 @@ void shrink(const CellShape& shape, const Shares& shares, DataOptions& data) {
                                   shape.network.starts_at_train_rows() ? shape.network.experts() : 1);
 }
 
-/// Two steps with learning rate 0, each with a record.
+/// Whether the fit's polishing forms matrices of p² numbers.
+bool is_polished(const TrainOptions& train) {
+  const LeastSquaresOptions* const fit = train.optimizer.as<LeastSquaresOptions>();
+  return fit != nullptr && !fit->likelihood && many_starts(train.start);
+}
+
+/// Two steps with learning rate 0, each with a record. A fit is not polished, because that takes long.
 void shrink(const CellShape& shape, const Shares& shares, TrainOptions& train) {
   train.until.reset();
   train.epochs.reset();
   train.steps = kSmallSteps;
-  train.record_every = 1;
+  if (!is_fit(shape)) train.record_every = 1;
   train.schedule = ConstantScheduleOptions{};
   if (train.gradient == TrainOptions::Gradient::population) {
     train.points = part_of(population_rule(train).points, shares.passes);
@@ -265,7 +284,9 @@ void shrink(const CellShape& shape, const Shares& shares, TrainOptions& train) {
     train.batch_size = part_of(batch, shares.passes);
   }
   if (train.lr) train.lr = PerGroup(0.0);
-  if (std::optional<BestStartOptions> one = many_starts(train.start)) {
+  if (is_polished(train)) {
+    train.start = ColdStartOptions{.tries = 1};
+  } else if (std::optional<BestStartOptions> one = many_starts(train.start)) {
     one->starts = one->polished = 1;
     one->evaluations = kSmallSteps;
     train.start = *one;
@@ -303,7 +324,9 @@ struct SmallRun {
   double metrics = 0;
 };
 
+/// Nothing where allocations are not counted; then the estimate is the parameters' size.
 std::optional<SmallRun> small_run(const CellOptions& options) {
+  if constexpr (!kIsCounting) return std::nullopt;
   try {
     const AllocationCount count;
     const CellResult result = run_experiment(options, [](double) { return false; });
@@ -372,7 +395,9 @@ Shares small_shares(const CellShape& shape, double parameters) {
 std::optional<SmallRun> measured_run(const CellShape& shape, const Shares& shares, bool with_small_problem) {
   const auto run = [&](const Shares& of) {
     std::optional<SmallRun> made = small_run(shrunk(shape, of, with_small_problem));
+#ifdef __GLIBC__
     ::malloc_trim(0);  // holes of the heap do not fit the next run, nor the cell itself
+#endif
     return made;
   };
   const std::optional<SmallRun> least = run(shares);
@@ -479,10 +504,12 @@ CellMemory cell_memory(const CellShape& shape) {
   const double beyond = is_fit(shape) ? 0 : std::max(0.0, shape.train_samples - shape.measured_train);
   peak += beyond * (real_bytes(shape) * (shape.layout.sample_dim() + shape.layout.target_dim()) + kInt);
   if (with_small_problem) peak += kept_by_problem;
-  const TrainingRule& rule = shape.options.experiment.train.optimizer;
-  if (rule.entry().library_numbers)
-    peak += kDouble * rule.entry().library_numbers(
-                          rule.options(), static_cast<double>(shape.network.parameter_count()), shape.steps);
+  const TrainOptions& train = shape.options.experiment.train;
+  const auto& library_numbers = train.optimizer.entry().library_numbers;
+  const double parameters = static_cast<double>(shape.network.parameter_count());
+  double numbers = library_numbers ? library_numbers(train.optimizer.options(), parameters, shape.steps) : 0;
+  if (is_polished(train)) numbers = std::max(numbers, kSquares * parameters * parameters);
+  peak += kDouble * numbers;
   const double metrics = shape.records * run->metrics;
   return {peak + metrics * (kMetricBytes + kWrittenMetricBytes),
           (shape.records + 1) * run->metrics * kReadMetricBytes};

@@ -546,14 +546,42 @@ Table summary_table(const ResultTable& table, const std::string& metric) {
   return summary;
 }
 
+namespace {
+
+/// The characters of the longest line.
+std::size_t longest_line(const std::string& text) {
+  std::size_t most = 0, width = 0;
+  for (const char byte : text) {
+    width = byte == '\n' ? 0 : width + ((static_cast<unsigned char>(byte) & 0xC0U) != 0x80U ? 1 : 0);
+    most = std::max(most, width);
+  }
+  return most;
+}
+
+}  // namespace
+
 std::string summary_caption(const ResultTable& table, const std::string& metric) {
   return fmt::format("{}, {}{}", metric, summary_statistic(summarize(table, metric), metric),
                      table.is_decided ? "; of confidence sequences" : "");
 }
 
-std::string summary_text(const ResultTable& table, const std::string& metric) {
+std::string summary_text(const ResultTable& table, const std::string& metric,
+                         std::optional<std::size_t> most_columns) {
   const Table summary = summary_table(table, metric);
-  return fmt::format("{} ({})\n{}", metric, summary.caption.substr(metric.size() + 2), text_table(summary));
+  std::string text = text_table(summary);
+  if (most_columns && longest_line(text) > *most_columns) {
+    Table rows{{"arm"}, {}, {}};
+    rows.head.insert(rows.head.end(), table.sweep_paths.begin(), table.sweep_paths.end());
+    rows.head.push_back(metric);
+    for (const SummaryEntry& entry : summarize(table, metric)) {
+      std::vector<std::string>& row = rows.rows.emplace_back(1, entry.arm);
+      for (const auto& coordinate : entry.point) row.push_back(value_text(coordinate.second));
+      row.push_back(entry_text(entry));
+    }
+    const std::string narrow = text_table(rows);
+    if (longest_line(narrow) < longest_line(text)) text = narrow;
+  }
+  return fmt::format("{} ({})\n{}", metric, summary.caption.substr(metric.size() + 2), text);
 }
 
 Json summary_json(const ResultTable& table, const std::string& metric) {

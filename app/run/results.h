@@ -139,8 +139,9 @@ std::string summary_caption(const ResultTable& table, const std::string& metric)
 Table summary_table(const ResultTable& table, const std::string& metric);
 
 /// Formats a table with a row per sweep point and a column per arm. An entry that lacks cells gives its
-/// number of cells.
-std::string summary_text(const ResultTable& table, const std::string& metric);
+/// number of cells. If the lines are longer than `most_columns`, every arm has rows of its own.
+std::string summary_text(const ResultTable& table, const std::string& metric,
+                         std::optional<std::size_t> most_columns = {});
 
 Json summary_json(const ResultTable& table, const std::string& metric);
 

@@ -12,6 +12,8 @@
 
 #include "app/scenario/checks.h"
 #include "sim/base/error.h"
+#include "sim/data/problem.h"
+#include "sim/model/model.h"
 
 namespace moelab {
 namespace {
@@ -214,7 +216,8 @@ UserError error_below(const std::string& place, const UserError& error) {
   return {join_path(place, error.path()), error.message()};
 }
 
-/// The data of an evaluation: the data of the configuration after the evaluation's overrides.
+/// The data of an evaluation: the data of the configuration after the evaluation's overrides. `document` has
+/// no phases.
 Json evaluation_data(const Json& document, const Json& data, const Json& overrides,
                      const std::string& place) {
   const std::vector<Override> changes = kept(read_overrides(overrides, place));
@@ -223,7 +226,6 @@ Json evaluation_data(const Json& document, const Json& data, const Json& overrid
     throw UserError(change.place, "got " + Json(change.path).dump() + ", needs a path below data");
   }
   Json changed = document;
-  changed.erase("phases");
   apply_overrides(config_shape(), changes, changed);
   try {
     Json config = resolve(config_shape(), changed, "");
@@ -249,10 +251,9 @@ Json resolved_evaluations(const Json& document, const Json& data, Json evaluatio
 }
 
 /// Resolves a phase: its data, loss, training and evaluations are complete. They are the configuration's
-/// values after the phase's overrides.
+/// values after the phase's overrides. `document` has no phases.
 Json resolved_phase(const Json& document, const Json& config_before, Json phase, const std::string& place) {
   Json changed = document;
-  changed.erase("phases");
   const Json& data = phase.at("data");
   if (data.contains("generator") && document.contains("data") && document.at("data").is_object() &&
       document.at("data").value("generator", Json()) != data.at("generator"))
@@ -310,15 +311,27 @@ void hold_files(CellOptions& options, const std::shared_ptr<FileContents>& conte
 /// Completes a configuration whose independent parts are resolved and read: adds phases and evaluations, then
 /// checks everything.
 void complete(const Json& document, Json& config, CellOptions& options) {
-  config["phases"] = resolved_phases(document, config);
+  // Each phase and evaluation copies the document, so that the phases inside it would take quadratic time.
+  Json without_phases = document;
+  without_phases.erase("phases");
+  config["phases"] = resolved_phases(without_phases, config);
   read_phases(config.at("phases"), options);
   check_config(options);
   if (options.experiment.phases.empty()) check_training_on(options.experiment);
-  config["evaluations"] = resolved_evaluations(document, config.at("data"), config.at("evaluations"));
+  config["evaluations"] = resolved_evaluations(without_phases, config.at("data"), config.at("evaluations"));
   options.evaluations = read_evaluations(config.at("evaluations"));
   check_phase_names(options);
   check_convergence(options);
   check_until(options);
+}
+
+/// Builds the model for rows of this layout, as `run` does. The parts of a model have rules of their own.
+void check_network(const ModelOptions& model, const Layout& layout) {
+  const Network<float> network(model, layout);
+}
+
+Layout layout_of(const DataOptions& data) {
+  return draw_problem(small_data(data), Seeds{1, 0})->layout();
 }
 
 }  // namespace
@@ -470,6 +483,7 @@ std::optional<UserError> error_with(const Json& base, std::span<const Override> 
     Json config = resolve(config_shape(), document, "");
     CellOptions options = read_parts(config);
     complete(document, config, options);
+    check_network(options.experiment.model, layout_of(options.experiment.data));
   } catch (const InvalidOption& error) {
     return UserError(error.path(), error.message());
   }
@@ -524,8 +538,11 @@ CellExpansion::Configuration CellExpansion::configuration(const Json& document) 
   Json config = Json::object();
   auto options = std::make_shared<CellOptions>();
   std::vector<std::pair<std::string, Part*>> parts;
+  Part *data = nullptr, *model = nullptr;
   for (const Field& field : config_shape().fields) {
     Part& part = part_of(field, document);
+    if (field.name == "data") data = &part;
+    if (field.name == "model") model = &part;
     parts.emplace_back(field.name, &part);
     config[field.name] = part.resolved;
     const ExperimentOptions& own = part.options.experiment;
@@ -537,6 +554,8 @@ CellExpansion::Configuration CellExpansion::configuration(const Json& document) 
     if (field.name == "save") options->saved = part.options.saved;
   }
   complete(document, config, *options);
+  if (!data->layout) data->layout = layout_of(options->experiment.data);
+  if (built_.emplace(data, model).second) check_network(options->experiment.model, *data->layout);
   std::map<std::string, std::string> identities;
   // The checks above have shown that the files exist.
   for (const auto& [name, part] : parts) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 #include "app/scenario/scenario_options.h"
 #include "sim/base/random.h"
 #include "sim/data/file_contents.h"
+#include "sim/data/layout.h"
 #include "sim/train/experiment.h"
 
 namespace moelab {
@@ -108,7 +110,8 @@ class CellExpansion {
     Json resolved;
     /// The part's member in the hashed text of a cell id; computed on first use.
     std::optional<std::string> identity = std::nullopt;
-    CellOptions options;  ///< only this part is set
+    CellOptions options;                          ///< only this part is set
+    std::optional<Layout> layout = std::nullopt;  ///< of the rows of data; drawn on first use
   };
   struct Configuration {
     std::shared_ptr<const CellOptions> options;
@@ -121,7 +124,8 @@ class CellExpansion {
   int seed_count_;
   Seeds seeds_;
   std::shared_ptr<FileContents> contents_;
-  std::unordered_map<std::string, Part> parts_;  ///< by name and unresolved text
+  std::unordered_map<std::string, Part> parts_;          ///< by name and unresolved text
+  std::set<std::pair<const Part*, const Part*>> built_;  ///< data and models whose network was built once
 };
 
 }  // namespace moelab

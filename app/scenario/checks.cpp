@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <system_error>
+#include <unordered_set>
 #include <vector>
 
 #include "analysis/metrics/metric_groups.h"
@@ -258,50 +260,54 @@ std::vector<SweepAxis> axes_of(const Json& variant) {
   }
 }
 
-/// The names that occur in any variant.
-struct LabelledNames {
-  std::vector<std::string> names = {"step"};               ///< arms and swept paths
-  std::map<std::string, std::vector<std::string>> values;  ///< by swept path; none for a searched path
-
-  void add(const Json& variant) {
-    if (!variant.contains("arms")) add_name("base");
-    for (const WrittenArm& arm : written_arms(variant.value("arms", Json::object()))) add_name(arm.name);
-    for (const SweepAxis& axis : axes_of(variant)) {
-      for (const std::string& path : axis.paths) add_name(path);
-      if (axis.crossing.is_null()) add_values(axis);
-    }
+/// Distinct texts in the order of their first occurrence.
+class DistinctTexts {
+ public:
+  void add(const std::string& text) {
+    if (known_.insert(text).second) texts_.push_back(text);
   }
-  bool has(const std::string& name) const {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  }
+  bool has(const std::string& text) const { return known_.contains(text); }
+  const std::vector<std::string>& all() const { return texts_; }
 
  private:
-  /// Adds new names only, because the variants share most names.
-  static void add_new(const std::string& text, std::vector<std::string>& texts) {
-    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
-  }
-  void add_name(const std::string& name) { add_new(name, names); }
-  void add_values(const SweepAxis& axis) {
-    for (const std::vector<Override>& step : axis.steps)
-      for (const Override& change : step)
-        add_new(value_text(read_sweep_value(change.value)), values[change.path]);
+  std::unordered_set<std::string> known_;
+  std::vector<std::string> texts_;
+};
+
+/// The names that occur in any variant.
+struct LabelledNames {
+  DistinctTexts names;                          ///< arms, swept paths and "step"
+  std::map<std::string, DistinctTexts> values;  ///< by swept path; none for a searched path
+
+  LabelledNames() { names.add("step"); }
+
+  void add(const Json& variant) {
+    if (!variant.contains("arms")) names.add("base");
+    for (const WrittenArm& arm : written_arms(variant.value("arms", Json::object()))) names.add(arm.name);
+    for (const SweepAxis& axis : axes_of(variant)) {
+      for (const std::string& path : axis.paths) names.add(path);
+      if (!axis.crossing.is_null()) continue;
+      for (const std::vector<Override>& step : axis.steps)
+        for (const Override& change : step)
+          values[change.path].add(value_text(read_sweep_value(change.value)));
+    }
   }
 };
 
 void check_label(const LabelledNames& known, const std::string& name) {
   const std::size_t equals = name.find('=');
   const std::string path = name.substr(0, equals);
-  if (known.has(name) || find_metric(name)) return;
-  if (!known.has(path)) {
-    std::vector<std::string> names = known.names;
+  if (known.names.has(name) || find_metric(name)) return;
+  if (!known.names.has(path)) {
+    std::vector<std::string> names = known.names.all();
     for (const std::string& metric : metric_names()) names.push_back(metric);
     throw UserError(join_path("labels", name), unknown_name("arm, swept path or metric", name, names));
   }
   const auto found = known.values.find(path);
   if (found == known.values.end()) return;
   const std::string text = name.substr(equals + 1);
-  if (std::find(found->second.begin(), found->second.end(), text) == found->second.end())
-    throw UserError(join_path("labels", name), unknown_name("value of " + path, text, found->second));
+  if (!found->second.has(text))
+    throw UserError(join_path("labels", name), unknown_name("value of " + path, text, found->second.all()));
 }
 
 /// Whether the group of the metric is measured at the last record alone.
@@ -927,9 +933,42 @@ void check_same_rows(const DataOptions& data, const DataOptions& other, const st
                                      shape_text(needed)));
 }
 
+namespace {
+
+/// Requires that a round finds samples of its task: each sample has one true cluster, and no cluster of the
+/// population is rare.
+void check_samples_of_tasks(const ExperimentOptions& experiment) {
+  constexpr int kSamples = 64;
+  constexpr double kLeastShare = 0.001;
+  const std::unique_ptr<Problem> problem = small_problem(experiment.data);
+  const int labels = problem->layout().labels;
+  if (labels > 1) {
+    const Dataset drawn = draw_set(*problem, Seeds{1, 0}, Purpose::evaluation,
+                                   std::min(kSamples, experiment.data.test_samples));
+    for (std::size_t i = 0; i < drawn.cluster.size(); ++i) {
+      if (drawn.cluster[i] != drawn.cluster[i - i % size(labels)])
+        throw UserError("train.rounds", "given, needs data whose samples have one true cluster each");
+    }
+  }
+  const Json weights = options_json(experiment.data).value("weights", Json::array());
+  if (experiment.train.gradient != TrainOptions::Gradient::population || !weights.is_array()) return;
+  double all = 0, least = std::numeric_limits<double>::infinity();
+  for (const Json& weight : weights) {
+    all += weight.get<double>();
+    least = std::min(least, weight.get<double>());
+  }
+  if (least >= kLeastShare * all) return;
+  throw UserError("train.rounds", fmt::format("given, needs data whose clusters have a share of at least {} "
+                                              "each under train.gradient \"population\"",
+                                              kLeastShare));
+}
+
+}  // namespace
+
 void check_training_on(const ExperimentOptions& experiment) {
   const TrainOptions& train = experiment.train;
   const bool is_population = train.gradient == TrainOptions::Gradient::population;
+  if (train.rounds) check_samples_of_tasks(experiment);
   if (is_population && population_rule(train).rule == TrainOptions::Rule::quasi_monte_carlo)
     check_uniform_map(*small_problem(experiment.data));
   if (!many_starts(train.start)) return;
@@ -965,13 +1004,14 @@ void check_convergence(const CellOptions& cell) {
 }
 
 void check_until(const CellOptions& cell) {
+  const MeasuredMetrics measured(cell);
   const auto check_rule = [&](const TrainOptions& train, const std::string& phase, const std::string& place) {
     const std::string metric = train.until ? train.until->looked_at() : "";
     if (metric.empty()) return;
     const std::string path = place + "train.until." + train.until->place();
     check_recorded(cell, metric, path);
     check_known_at_once(metric, path);
-    MeasuredMetrics(cell).check(phase + metric, path);
+    measured.check(phase + metric, path);
   };
   const std::vector<PhaseOptions>& phases = cell.experiment.phases;
   if (phases.empty()) return check_rule(cell.experiment.train, "", "");

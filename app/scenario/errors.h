@@ -35,7 +35,7 @@ class ScenarioErrors : public UserError {
 /// The errors that `error` holds: all of a ScenarioErrors, otherwise the error itself.
 std::vector<ScenarioError> errors_of(const InvalidOption& error);
 
-/// Runs rules and collects their errors, one for each path: further errors of a path mostly follow from the
+/// Runs rules and collects the first error of each path. Further errors of a path mostly follow from the
 /// first. After kMostErrors errors it runs no further rule.
 class ErrorList {
  public:
@@ -64,9 +64,8 @@ class ErrorList {
   std::vector<ScenarioError> errors_;
 };
 
-/// {"path", "line", "column", "message", "given", "allowed", "nearest"}. What an error does not have is null.
-/// The last three are read from the message, whose form is "got GIVEN, needs ALLOWED" or that of
-/// unknown_name().
+/// {"path", "line", "column", "message", "given", "allowed", "nearest"}. A missing part is null. The last
+/// three come from the message. Its form is "got GIVEN, needs ALLOWED" or the form of unknown_name().
 Json error_json(const ScenarioError& error);
 
 }  // namespace moelab

@@ -211,7 +211,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   const char** reached_;
   Json root_;
   std::list<Json> comments_;  ///< values that the document leaves out
-  bool is_comment_ = false;   ///< whether the next value is that of a comment
+  bool is_comment_ = false;   ///< whether the next value belongs to a comment
   std::string key_;
   std::vector<Container> open_;
 };

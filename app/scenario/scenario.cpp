@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <stdexcept>
 
@@ -84,6 +86,18 @@ void extend(Json& document, const Json& given) {
   apply_overrides(scenario_shape(), overrides, document);
 }
 
+/// The scenario in the folder of `file` whose name without its end is nearest; empty if none is near.
+std::string nearest_file(const fs::path& file) {
+  const fs::path folder = file.parent_path();
+  std::vector<std::string> others;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.empty() ? "." : folder, ignored)) {
+    if (entry.path().extension() == ".json") others.push_back(entry.path().stem().string());
+  }
+  const std::string nearest = nearest_name(file.stem().string(), others);
+  return nearest.empty() ? "" : nearest + ".json";
+}
+
 /// The path of the file that `file` extends.
 fs::path extended_file(const fs::path& file, const Json& document) {
   const std::string place = file.string() + ": extends";
@@ -93,12 +107,7 @@ fs::path extended_file(const fs::path& file, const Json& document) {
   }
   const fs::path extended = (file.parent_path() / given.get<std::string>()).lexically_normal();
   if (fs::is_regular_file(extended)) return extended;
-  std::vector<std::string> others;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(extended.parent_path(), ignored)) {
-    if (entry.path().extension() == ".json") others.push_back(entry.path().filename().string());
-  }
-  const std::string nearest = nearest_name(extended.filename().string(), others);
+  const std::string nearest = nearest_file(extended);
   throw UserError(place,
                   fmt::format("got {}, but there is no file {}{}", abbreviated(given), extended.string(),
                               nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
@@ -361,14 +370,24 @@ ScenarioErrors each_error(const InvalidOption& errors, const Told& told) {
   return ScenarioErrors(std::move(all));
 }
 
-/// The resolved documents of the plain scenario and of each profile. Checks the paths and values of all
+/// The parts of a resolved document that check_labels() reads.
+Json labelled_parts(const Json& resolved) {
+  Json parts = Json::object();
+  for (const char* name : {"arms", "sweep", "labels"})
+    if (resolved.contains(name)) parts[name] = resolved.at(name);
+  return parts;
+}
+
+/// The labelled parts of the plain scenario and of each profile. Checks the paths and values of all
 /// profiles; only `validate` checks the cells of unchosen profiles. Returns nothing if `document` is valid
 /// only with command-line settings.
 std::vector<Json> checked_variants(const Json& document, const std::string& chosen) {
   std::vector<Json> variants;
   const Json plain = resolved_if_right(document);
-  if (!plain.is_null()) variants.push_back(plain);
+  if (!plain.is_null()) variants.push_back(labelled_parts(plain));
   const Json profiles = document.value("profiles", Json::object());
+  Json without_profiles = document;
+  without_profiles.erase("profiles");
   ErrorList errors;
   const auto add_variant = [&](const std::string& name, const Json& overrides) {
     const std::string place = join_path("profiles", name);
@@ -376,10 +395,10 @@ std::vector<Json> checked_variants(const Json& document, const std::string& chos
     const std::vector<Override> changes = kept(read_overrides(overrides, place));
     check_roots(changes, scenario_shape(), document);
     if (name == chosen || plain.is_null()) return;
-    Json changed = document;
+    Json changed = without_profiles;
     apply_overrides(scenario_shape(), changes, changed);
     try {
-      variants.push_back(resolve(scenario_shape(), changed, ""));
+      variants.push_back(labelled_parts(resolve(scenario_shape(), changed, "")));
     } catch (const InvalidOption& found) {
       throw each_error(found, [&](const InvalidOption& error) {
         return at_override(error, scenario_shape(), changes, changed);
@@ -489,36 +508,106 @@ std::string parent_of(const std::string& path) {
   return end == std::string::npos ? path : path.substr(0, end);
 }
 
-/// Whether the error of a corrected document says something new, whatever the corrections were: an unknown
-/// name, or a value of an arm or a sweep, that stands apart from the corrected values.
+/// Whether the path is in a section that no cell depends on.
+bool is_in_study(const std::string& path) {
+  for (const char* section : {"claims", "figures", "objective", "metrics", "seeds", "profiles", "labels"})
+    if (is_within(path, section)) return true;
+  return false;
+}
+
+/// Whether the error of a corrected document says something new, whatever the corrections were. It stands
+/// apart from the corrected values, and a reader would make the same corrections, or it is an error of names.
 bool is_new_error(const ScenarioError& error, const std::vector<ScenarioError>& before) {
   const std::string& path = error.path();
   const bool is_apart = std::none_of(before.begin(), before.end(), [&](const ScenarioError& other) {
     return is_within(path, parent_of(other.path())) || is_within(other.path(), path);
   });
-  // A correction may have removed the arm or the swept path.
+  // A correction may have removed the arm, the swept path or the claim.
   const std::string& message = error.message();
   const auto is_in_template = [](const std::string& place) {
     return is_within(place, "arms") &&
            (place.find(".for") != std::string::npos || place.find(".set") != std::string::npos);
   };
+  constexpr std::string_view kSwept = "swept path '";
+  const std::size_t at = message.find(kSwept);
+  const std::string swept =
+      at == std::string::npos
+          ? ""
+          : message.substr(at + kSwept.size(), message.find('\'', at + kSwept.size()) - at - kSwept.size());
   const bool is_of_removed = std::any_of(before.begin(), before.end(), [&](const ScenarioError& other) {
     return (is_in_template(other.path()) && message.starts_with("unknown arm ")) ||
-           (is_within(other.path(), "sweep") && message.find("swept path '") != std::string::npos) ||
+           (is_within(other.path(), "sweep") && !swept.empty() &&
+            (error_json(other).at("nearest").is_null() || other.path().find(swept) != std::string::npos)) ||
+           (is_within(other.path(), "claims") && message.starts_with("unknown claim ")) ||
+           (is_within(other.path(), "metrics") &&
+            message.find("which \"metrics\" leaves out") != std::string::npos) ||
            message.starts_with("unknown arm '" + other.path().substr(other.path().find('.') + 1) + "'");
   });
+  if (!is_apart || is_of_removed) return false;
   const bool is_value = is_within(path, "arms") || is_within(path, "sweep");
-  return is_apart && !is_of_removed &&
-         (error.message().starts_with("unknown ") || (is_value && error.message().starts_with("got ")));
+  const bool is_own = is_within(path, "claims") || is_within(path, "figures");
+  const bool is_corrected_as_read = std::all_of(before.begin(), before.end(), [](const ScenarioError& other) {
+    return is_in_study(other.path()) || error_json(other).at("nearest").is_string();
+  });
+  return is_corrected_as_read || message.starts_with("unknown ") ||
+         (is_value && message.starts_with("got ")) ||
+         (is_own && (message.starts_with("missing") || message.find("a second time") != std::string::npos));
 }
 
+/// The claims and figures of a corrected document: those that cannot be corrected are set aside.
+class KeptEntries {
+ public:
+  explicit KeptEntries(Json& document) : document_(document) {
+    for (const char* list : {"claims", "figures"}) {
+      if (!document.is_object() || !document.contains(list) || !document.at(list).is_array()) continue;
+      std::vector<std::size_t>& places = places_[list];
+      for (std::size_t i = 0; i < document.at(list).size(); ++i) places.push_back(i);
+    }
+  }
+  /// The path in the uncorrected document.
+  std::string path_before(const std::string& path) const {
+    const auto [list, i] = entry_of(path);
+    if (list.empty()) return path;
+    const std::string entry = join_path(list, i);
+    return join_path(list, places_.at(list)[i]) + path.substr(entry.size());
+  }
+  /// Whether the path is in an entry, which set_aside() then removes.
+  bool mark(const std::string& path) {
+    const auto [list, i] = entry_of(path);
+    if (!list.empty()) marked_.emplace(list, i);
+    return !list.empty();
+  }
+  void set_aside() {
+    for (auto entry = marked_.rbegin(); entry != marked_.rend(); ++entry) {
+      const auto& [list, i] = *entry;
+      document_.at(list).erase(i);
+      places_.at(list).erase(places_.at(list).begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    marked_.clear();
+  }
+
+ private:
+  /// The list and the index of a path such as claims[2].left; no list for other paths.
+  std::pair<std::string, std::size_t> entry_of(const std::string& path) const {
+    for (const auto& [list, places] : places_)
+      for (std::size_t i = 0; i < places.size(); ++i)
+        if (is_within(path, join_path(list, i))) return {list, i};
+    return {};
+  }
+
+  Json& document_;
+  std::map<std::string, std::vector<std::size_t>> places_;
+  std::set<std::pair<std::string, std::size_t>> marked_;
+};
+
 /// All errors of a document whose first are `first`. An error ends a stage of expand(); this function
-/// corrects the value and looks at the later stages.
-ErrorList later_errors(const InvalidOption& first, Json document, const Changes& changes) {
+/// corrects the value in the document and looks at the later stages.
+ErrorList later_errors(const InvalidOption& first, Json& document, const Changes& changes) {
   constexpr int kMostRounds = 6;
   ErrorList errors;
   errors.add(first);
   std::vector<ScenarioError> found = errors.all();
+  KeptEntries entries(document);
   for (int round = 0; round < kMostRounds; ++round) {
     bool is_changed = false;
     for (const ScenarioError& error : found) {
@@ -528,9 +617,13 @@ ErrorList later_errors(const InvalidOption& first, Json document, const Changes&
       };
       const bool is_key =
           error.message().starts_with("unknown key") || error.message().starts_with("unknown field");
-      is_changed |= correct(document, error.path(), is_key ? text_of("given") : "", text_of("nearest"));
+      const std::string nearest = text_of("nearest");
+      is_changed |= (!is_key && nearest.empty() && entries.mark(error.path())) ||
+                    correct(document, error.path(), is_key ? text_of("given") : "", nearest) ||
+                    entries.mark(error.path());
     }
     if (!is_changed) break;
+    entries.set_aside();
     try {
       Scenario scenario;
       scenario.document = document;
@@ -539,17 +632,49 @@ ErrorList later_errors(const InvalidOption& first, Json document, const Changes&
     } catch (const InvalidOption& next) {
       const std::vector<ScenarioError> before = errors.all();
       found = errors_of(next);
-      for (const ScenarioError& error : found)
-        if (is_new_error(error, before)) errors.add(error);
+      for (const ScenarioError& error : found) {
+        const ScenarioError placed(UserError(entries.path_before(error.path()), error.message()));
+        if (is_new_error(placed, before)) errors.add(placed);
+      }
     }
   }
   return errors;
+}
+
+/// Applies the changes to the scenario's document, expands it, and returns the resolved document. If that
+/// fails, `check_others` adds the errors that it finds in the corrected document.
+Json expand_changed(const Changes& changes, const std::function<void(const Json&)>& check_others,
+                    Scenario& scenario) {
+  apply_overrides(scenario_shape(), changes.profile, scenario.document);
+  apply_overrides(scenario_shape(), changes.settings, scenario.document);
+  std::vector<Override> overrides = changes.profile;
+  overrides.insert(overrides.end(), changes.settings.begin(), changes.settings.end());
+  const auto at_place = [&](const InvalidOption& error) {
+    return at_override(error, scenario_shape(), overrides, scenario.document);
+  };
+  try {
+    return expand(scenario.document, changes, scenario);
+  } catch (const InvalidOption& first) {
+    ErrorList errors;
+    Json corrected = scenario.document;
+    errors.add(each_error(ScenarioErrors(later_errors(first, corrected, changes).all()), at_place));
+    errors.check([&] { check_others(corrected); });
+    errors.throw_any();
+    throw;
+  }
 }
 
 }  // namespace
 
 ScenarioFile read_scenario_file(const fs::path& file) {
   ScenarioFile read;
+  std::error_code unseen;
+  if (file != "-" && !fs::exists(file, unseen)) {
+    if (const std::string nearest = nearest_file(file); !nearest.empty())
+      throw UserError(file.string(), fmt::format("no such file; did you mean '{}'?",
+                                                 (file.parent_path() / nearest).string()));
+  }
+  std::set<fs::path> earlier;
   for (fs::path next = file; !next.empty();) {
     std::string text;
     const Json own = read_json_file(next, &text);
@@ -563,8 +688,8 @@ ScenarioFile read_scenario_file(const fs::path& file) {
     read.texts.push_back(std::move(text));
     if (!own.contains("extends")) break;
     const fs::path extended = extended_file(next, own);
-    for (const std::string& earlier : read.files) {
-      if (!fs::equivalent(earlier, extended)) continue;
+    earlier.insert(fs::canonical(next));
+    if (earlier.contains(fs::canonical(extended))) {
       throw UserError(
           next.string() + ": extends",
           fmt::format("goes in a circle: {} → {}", fmt::join(read.files, " → "), extended.string()));
@@ -663,26 +788,42 @@ Scenario expand_scenario(const Json& document, const std::string& profile,
   scenario.document = document;
   const Json profiles = document.value("profiles", Json::object());
   for (const auto& [name, overrides] : profiles.items()) scenario.profiles.push_back(name);
-  apply_overrides(scenario_shape(), changes.profile, scenario.document);
-  apply_overrides(scenario_shape(), changes.settings, scenario.document);
-  std::vector<Override> overrides = changes.profile;
-  overrides.insert(overrides.end(), changes.settings.begin(), changes.settings.end());
-  const auto at_place = [&](const InvalidOption& error) {
-    return at_override(error, scenario_shape(), overrides, scenario.document);
+  const auto check_others = [&](const Json& corrected) {
+    const bool is_right = !resolved_if_right(document).is_null();
+    checked_variants(is_right ? document : corrected, profile);
   };
-  Json resolved;
-  try {
-    resolved = expand(scenario.document, changes, scenario);
-  } catch (const InvalidOption& first) {
-    ErrorList errors;
-    errors.add(each_error(ScenarioErrors(later_errors(first, scenario.document, changes).all()), at_place));
-    errors.check([&] { checked_variants(document, profile); });
-    errors.throw_any();
-  }
+  const Json resolved = expand_changed(changes, check_others, scenario);
   std::vector<Json> variants = checked_variants(document, profile);
-  variants.push_back(std::move(resolved));
+  variants.push_back(labelled_parts(resolved));
   check_labels(variants);
   return scenario;
+}
+
+void check_cells_of_profiles(const ScenarioFile& file) {
+  const Json profiles = file.document.value("profiles", Json::object());
+  Json document = file.document;
+  document.erase("profiles");
+  ErrorList all;
+  for (const auto& profile : profiles.items()) {
+    try {
+      Scenario scenario;
+      scenario.document = document;
+      const std::string place = join_path("profiles", profile.key());
+      expand_changed(
+          {kept(read_overrides(profile.value(), place)), {}}, [](const Json&) {}, scenario);
+    } catch (const InvalidOption& errors) {
+      for (ScenarioError error : errors_of(at_file(errors, file))) {
+        const ScenarioError found = error;
+        error =
+            UserError(found.path(), fmt::format("{} (with --profile {})", found.message(), profile.key()));
+        error.file = found.file;
+        error.line = found.line;
+        error.column = found.column;
+        all.add(ScenarioErrors({error}));
+      }
+    }
+  }
+  all.throw_any();
 }
 
 void keep_placed(Scenario& scenario, std::vector<std::vector<Json>> placed) {

@@ -132,6 +132,9 @@ Json moved_to(const std::filesystem::path& folder, Json document);
 /// value, the message names that file.
 ScenarioErrors at_file(const InvalidOption& errors, const ScenarioFile& file);
 
+/// Checks the cells of every profile of a scenario that load_scenario() accepts. Throws ScenarioErrors.
+void check_cells_of_profiles(const ScenarioFile& file);
+
 /// Throws UserError at `place` if this program cannot read the document's version.
 void check_version(const Json& document, const std::string& place);
 

@@ -33,11 +33,9 @@ void PhaseFields::bind(Fields& fields) {
   fields.add("data", data, "fields of data that are its own; with another generator, all of them");
   fields.add("loss", loss, "fields of loss that are its own");
   fields.add("train", train, "fields of train that are its own");
-  fields.add_names(
-      "learns", learns, {"router", "experts", "layers", "first_layers", "read_outs"}, 1,
-      "what learns: routers, experts (and dense networks), layers around them (attention, "
-      "projection, read-out); a router with trainable false never does. Parts of experts: the weights "
-      "of their first layer, and their last layer");
+  fields.add_names("learns", learns, {"router", "experts", "layers", "first_layers", "read_outs"}, 1,
+                   "what learns: routers; experts and dense networks, or their first weights or last layer; "
+                   "attention, projection and read-out; trainable false never does");
   fields.add("keep_optimizer", keep_optimizer, "go on with the moments of the phase before");
 }
 
@@ -59,9 +57,8 @@ void ConfigFields::bind(Fields& fields) {
              "over those above");
   fields.add("metrics", metrics, "groups of metrics to measure");
   fields.add_names("save", save, {"weights", "routing", "routing_steps"}, 0,
-                   "arrays to keep of every cell: the parameters; the test rows with their routing and "
-                   "outputs; each cluster's mean routing, each expert's load and the rows of linear routers "
-                   "at every recorded step (of the last phase)");
+                   "arrays to keep: the parameters; the test rows with routing and outputs; mean routing, "
+                   "loads and linear routers' rows at every recorded step");
   fields.add("evaluations", evaluations,
              "name → overrides {data.…: value}: the trained model is measured on these test data, too, its "
              "metrics as name.metric");
@@ -141,18 +138,13 @@ void ScenarioFields::bind(Fields& fields) {
       "name → overrides {path: value} (default: one arm, base); a template makes an arm for "
       "each value: \"aux_{c}\": {\"for\": {\"c\": [0.01, 0.1]}, \"set\": {\"loss.aux\": "
       "\"{c}\"}}");
-  fields.optional().add(
-      "sweep", sweep,
-      "path → [values] or {\"log2range\": [low, high]}, or \"zip\" → {path: [values], …}, or path → "
-      "{\"crossing\": {…}}, whose values are placed where a metric's mean crosses a level; several entries "
-      "make a grid, the first varying slowest, a crossing fastest; {\"values\": [values], \"arms\": "
-      "[\"cosine\"]} "
-      "is swept by these arms (names, or patterns with *) alone, and the other arms stand at every value");
+  fields.optional().add("sweep", sweep,
+                        "path → [values], {\"log2range\": [low, high]} or {\"crossing\": {…}}; \"zip\" → "
+                        "{path: [values], …}; several entries make a grid, the first varying slowest");
   fields.add("seeds", seeds, "repetitions");
-  fields.add(
-      "objective", objective,
-      "the metric that the study is about: `moelab tune` chooses by it, and the main table and the live "
-      "view show it; a metric, or {\"metric\", \"direction\"} (default: the first figure's metric)");
+  fields.add("objective", objective,
+             "the study's metric: `moelab tune` chooses by it, the main table shows it; a metric or "
+             "{\"metric\", \"direction\"} (default: the first figure's metric)");
   fields.optional().add("tune", tune,
                         "path → range that `moelab tune` chooses from, for every arm on root seed 1000");
   fields.optional().add("labels", labels,

@@ -299,7 +299,7 @@ Shape number_shape(Shape shape, const Range& range) {
   return shape;
 }
 
-/// The value that a visitor of its own finds in an element.
+/// The value that a separate visitor finds in an element.
 template <class Visitor>
 Json value_of(Elements& elements, std::size_t index) {
   Visitor one;

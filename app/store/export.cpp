@@ -89,7 +89,7 @@ class CsvLines {
 
 namespace {
 
-/// Throws UserError for text that is not UTF-8, or whose line ends are those of no program of today.
+/// Throws UserError for text that is not UTF-8, or whose lines end in CR alone.
 void check_encoding(std::string_view text, const std::string& source) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff") ||
       text.substr(0, 100).find('\0') != text.npos)
@@ -109,11 +109,11 @@ CsvTable parse_csv(std::string_view text, const std::string& source) {
   CsvLines lines(text, source);
   if (lines.at_end()) throw UserError(source, "is empty; needs a head with the names of its columns");
   CsvTable table{lines.next(), {}};
+  std::set<std::string_view> seen;
   for (const std::string& name : table.columns) {
     // The first column of pandas is an index without a name.
     if (name.empty() && &name != &table.columns.front()) lines.refuse("has a column without a name");
-    if (std::count(table.columns.begin(), table.columns.end(), name) > 1)
-      lines.refuse(fmt::format("has the column '{}' twice", name));
+    if (!seen.insert(name).second) lines.refuse(fmt::format("has the column '{}' twice", name));
   }
   while (!lines.at_end()) {
     std::vector<std::string> fields = lines.next();

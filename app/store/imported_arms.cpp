@@ -80,6 +80,7 @@ class ImportReader {
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       if (is_metric_column(table.columns[i])) metrics_.push_back(i);
     }
+    if (!ignored_.empty() && !rules.ignores_unknown) refuse_unknown();
     if (metrics_.empty()) throw UserError(source, "has no column of a metric");
   }
 
@@ -111,13 +112,18 @@ class ImportReader {
     if (name == kSeed || name == kState || is_passed_over(name)) return false;
     if (std::find(paths.begin(), paths.end(), name) != paths.end()) return false;
     if (known_.contains(name)) return true;
-    if (!rules_.ignores_unknown)
-      throw UserError(source_,
-                      unknown_name("metric", name, {known_.begin(), known_.end()}) +
-                          "; --map OLD=NEW renames a column, --positive NAME declares a metric of your "
-                          "own, --ignore-unknown passes over the others");
     ignored_.push_back(name);
     return false;
+  }
+
+  /// Refuses the columns that are no metrics.
+  void refuse_unknown() const {
+    const std::vector<std::string> others(ignored_.begin() + 1, ignored_.end());
+    throw UserError(source_,
+                    unknown_name("metric", ignored_.front(), {known_.begin(), known_.end()}) +
+                        (others.empty() ? "" : fmt::format("; also unknown: {}", fmt::join(others, ", "))) +
+                        "; --map OLD=NEW renames a column, --positive NAME declares a metric of your own, "
+                        "--ignore-unknown passes over the others");
   }
 
   Json row(const std::vector<std::string>& fields, const std::string& place) {
@@ -210,7 +216,7 @@ void add_imported_arms(RunResults& results, const fs::path& directory) {
         row.state = found->second->at("state").get<std::string>();
         for (const auto& [name, value] : found->second->at("metrics").items())
           row.metrics[name] = value.get<double>();
-        // Censored steps of an import are more than those of the plan's own cells.
+        // Censored steps of an import exceed the steps of the plan's own cells.
         if (!place.trace.empty()) row.trace = {{place.trace.back().step, row.metrics}};
       }
       results.table.rows.push_back(std::move(row));

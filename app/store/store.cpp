@@ -29,11 +29,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns a name that is unique across machines: host, process and time in microseconds.
-std::string new_journal_name() {
+/// Returns a name that is unique across machines: host, process and time in microseconds. A clock that stands
+/// still and a process number that returns would repeat a name of the folder, so a number follows then.
+std::string new_journal_name(const fs::path& folder) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return fmt::format("{}-{}-{}.jsonl", host_name(), ::getpid(),
-                     std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+  const std::string start = fmt::format("{}-{}-{}", host_name(), ::getpid(),
+                                        std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+  std::string name = start + ".jsonl";
+  std::error_code unseen;
+  for (int i = 2; fs::exists(folder / name, unseen); ++i) name = fmt::format("{}-{}.jsonl", start, i);
+  return name;
 }
 
 /// A failure has no numbers to lose. So any other state and any later failure replaces it.
@@ -194,7 +199,7 @@ std::string restore_arrays(const fs::path& directory, const Record& recorded, co
 
 StoreWriter::StoreWriter(const fs::path& directory)
     : directory_(directory),
-      journal_name_(new_journal_name()),
+      journal_name_(new_journal_name(directory / "journal")),
       journal_(directory / "journal" / journal_name_) {}
 
 void StoreWriter::write(const std::string& cell_id, const CellResult& result, double seconds) {

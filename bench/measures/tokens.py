@@ -14,7 +14,7 @@ def part_bound(bench, part, peak_gflops):
 
 
 def measure_token_parts(bench):
-    """Shares of a step are those of each round, since the parts and the step of a round are measured in one minute."""
+    """Divides parts by the step of the same round: both are measured within one minute."""
     plan = {"parts": lambda: bench.answer([bench.build / "bench" / "moelab_token_parts"]), "step": lambda: bench.workload("L")}
     peaks, rounds = [], []
     for turn in range(bench.options.rounds):

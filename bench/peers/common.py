@@ -42,7 +42,7 @@ def openblas_core():
 
 
 def measure_rate(steps, seconds, each=1):
-    """Steps per second of the endless iterator `steps`, of which each item is `each` steps."""
+    """Steps per second of the endless iterator `steps`. Each item is `each` steps."""
     start = time.perf_counter()
     while time.perf_counter() - start < WARM_UP_SECONDS:
         next(steps)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A saved workload trained with JAX: one compiled function for a piece of an epoch, in which steps follow each other by
-`scan`, with buffers given away; `--seeds 8` trains as many models at once by `vmap`, each with batches of its own.
-Prints one line of JSON, whose steps are those of all seeds."""
+"""Trains a saved workload with JAX. One compiled function runs a piece of an epoch: `scan` over steps, with donated
+buffers. `--seeds 8` trains as many models at once by `vmap`, each with its own batches. Prints one line of JSON, which
+counts the steps of all seeds."""
 
 import json
 import math

@@ -1,7 +1,7 @@
 """Checks of the built site and of its sources.
 
 Links: every local link and anchor of every page of the site leads somewhere, and no page loads anything from the
-network. Sentences: no written page has a sentence of more than 40 words or a table cell of more than 25. On average
+network. Sentences: no page has a sentence of more than 40 words or a table cell of more than 25. On average
 a page has at most 18 words and one comma in a sentence, 75 words in the paragraph at the 90th percentile, and half an
 odd turn of phrase in a thousand words. Numbers: pages about results take numbers from runs and tables (typed_numbers.py).
 """
@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from figures import small
 from typed_numbers import any_typed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,8 +25,6 @@ LEAST_SENTENCES = 5  # a shorter page has no average
 ODD = re.compile(r"\b(that of|those of|of which|of whom|but for|(is|are) told|by itself|such a one|(one's|of its) own|"
                  r"for the sake|whoever|wherever|as a rule)\b", re.I)
 
-# Pages that the program, its tests or its tools write: their sentences are in those sources.
-GENERATED = ("docs/commands.md", "docs/scenario.md", "docs/theorems.md", "docs/bad_input.md", "docs/calibration.md")
 ELSEWHERE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "bench/README.md", "python/README.md")
 
 
@@ -110,17 +109,18 @@ def averages(name, text):
             yield f"{name}: {value:.2f} {what}, at most {most}"
 
 
-def written_pages():
-    files = [str(file.relative_to(ROOT)) for file in sorted((ROOT / "docs").rglob("*.md"))]
-    return [file for file in files + list(ELSEWHERE) if not file.startswith(GENERATED)]
+def all_pages():
+    return [str(file.relative_to(ROOT)) for file in sorted((ROOT / "docs").rglob("*.md"))] + list(ELSEWHERE)
 
 
 def check(site):
     """Prints what is wrong; returns the exit status."""
     found = list(broken_links(site))
-    for file in written_pages():
+    for file in all_pages():
         text = (ROOT / file).read_text()
         found += [*long_sentences(file, text), *averages(file, text)]
+    found += [f"{file.relative_to(ROOT)}: docs/build --fill makes it small"
+              for file in sorted((ROOT / "docs" / "results" / "figures").glob("*.svg")) if small(file.read_text()) != file.read_text()]
     for file in sorted(ROOT.glob("docs/*/*.md")):
         found += any_typed(str(file.relative_to(ROOT)), file.read_text())
     for line in found:

@@ -29,6 +29,7 @@ html_title = "moelab"
 html_static_path = ["_static", str(STATIC)]
 html_css_files = ["moelab.css"]
 html_js_files = ["tables.js"]
+html_search_scorer = str(Path(__file__).parent / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
@@ -59,6 +60,8 @@ def keep_plain_names(app, exception):
     if exception is None:
         for name in ("objects.inv", ".buildinfo"):
             (Path(app.outdir) / name).unlink(missing_ok=True)
+        for file in Path(app.outdir).rglob("*.map"):
+            file.unlink()
 
 
 def setup(app):

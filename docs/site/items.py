@@ -90,7 +90,7 @@ def unknown(entries, names):
 
 
 def linked(entry, names, runs):
-    """The places of an entry as Markdown, those of one scenario together."""
+    """The places of an entry as Markdown, grouped by scenario."""
     parts = {}
     for place in entry["where"]:
         kind, _, name = place.partition(" ")

@@ -19,6 +19,7 @@ import os
 import re
 import zlib
 from collections import Counter
+from pathlib import Path
 from urllib.parse import quote
 
 VERDICTS = ("reproduced", "refuted", "equivalent", "inconclusive", "excluded")
@@ -191,6 +192,7 @@ class Ledger:
         self.families = read("families.json") if self.runs else []
         checks = json.loads((folder / "checks.json").read_text()) if (folder / "checks.json").exists() else []
         self.checks = checks.get("checks", []) if isinstance(checks, dict) else checks
+        self.older_figures = older_figures(folder)
         self.lines = {f"{line['run']}.{line['id']}": line for line in self.claims}
         self.family_of = {name: family for family in self.families for name in family["claims"]}
 
@@ -280,6 +282,23 @@ def points_of(claim):
             *table(head, rows, "points"), "</details>"]
 
 
+def present_layout():
+    """The layout of the figures that the program draws today."""
+    header = Path(__file__).resolve().parents[2] / "plots" / "painters" / "gnuplot.h"
+    return int(re.search(r"kLayoutVersion = (\d+);", header.read_text()).group(1))
+
+
+def is_older(figure):
+    """Whether a figure of the ledger is from a program with another layout. SVG files say theirs since the second."""
+    found = re.search(r"<title>moelab_layout_(\d+)</title>", figure.read_text(errors="replace"))
+    return not found or int(found.group(1)) != present_layout()
+
+
+def older_figures(folder):
+    """The runs whose figures are older than the layout."""
+    return [file.stem for file in sorted((folder / "figures").glob("*.svg")) if is_older(file)]
+
+
 def run_page(ledger, stem):
     run = ledger.runs[stem]
     counts = Counter(claim["verdict"] for claim in run["claims"])
@@ -301,6 +320,8 @@ def run_page(ledger, stem):
     lines.append(raw(['<dl class="facts">', *(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts), "</dl>"]))
     if run.get("figure"):
         lines += [f"![{markdown(run['title'] or run['run'])}](../{run['figure']})", ""]
+        if stem in ledger.older_figures:
+            lines += ["An earlier version of the program drew this figure.", ""]
     if run.get("notes"):
         lines.append(raw([f"<details><summary>Notes of the scenario ({len(run['notes'])})</summary><ul>",
                           *(f"<li>{escaped(note)}</li>" for note in run["notes"]), "</ul></details>"]))

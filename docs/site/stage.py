@@ -11,6 +11,8 @@ import re
 import shutil
 from pathlib import Path, PurePosixPath
 
+import examples
+import figures
 import items
 import results
 import tables
@@ -74,8 +76,8 @@ def link_terms(text, page, terms):
     """The page with a link to the glossary at the first use of each term, in prose alone."""
     to = os.path.relpath(GLOSSARY, PurePosixPath(page).parent)
     linked = set(re.findall(r"glossary\.md#([\w-]+)", text))
-    # Code, equations, tables, headings, lists of links and links stay.
-    parts = re.split(r"(^```.*?^```[^\n]*$|<a [^>]*>.*?</a>|\$\$.*?\$\$|^[#|][^\n]*$|!?\[(?:[^\[\]]|\[[^\]]*\])*\]\([^)]*\)|`[^`\n]*`|\$[^$\n]+\$)",
+    # Code, equations, tables, headings, lists of links, links and titles in italics stay.
+    parts = re.split(r"(^```.*?^```[^\n]*$|(?<!\*)\*[^*\n]+\*(?!\*)|<a [^>]*>.*?</a>|\$\$.*?\$\$|^[#|][^\n]*$|!?\[(?:[^\[\]]|\[[^\]]*\])*\]\([^)]*\)|`[^`\n]*`|\$[^$\n]+\$)",
                      text, flags=re.M | re.S)
 
     def link(found):
@@ -114,7 +116,7 @@ class Stage:
         target.write_text(text)
 
     def rewritten(self, text, origin, page):
-        """The text with links that lead from `page` of the site to where those of the file `origin` led."""
+        """Rewrites the links of the file `origin` for its `page` of the site."""
         here = PurePosixPath(page).parent
         order = self.links.setdefault(page, [])
 
@@ -148,8 +150,10 @@ class Stage:
         head, *sections = re.split(r"^## ", text, flags=re.M)
         pages = {}  # page → text
         kinds_of = {}
+        uses = examples.Uses(ROOT)
         for section in sections:
             title, _, body = section.partition("\n")
+            body, _ = examples.with_examples(title, body, uses)
             base, _, of = title.partition(" of ")
             root = base.split(".")[0]
             place = f"reference/scenario/{root.lower()}.md"
@@ -292,10 +296,12 @@ def with_results(text, file, page, ledger, of_arms, scenarios, broken):
 
 
 def fill():
-    """Writes the present numbers of the results, and the list of items, into the pages of docs/."""
+    """Writes the present numbers of the results, and the list of items, into the pages of docs/. Makes figures small."""
     ledger = results.Ledger(ROOT / "docs" / "results")
     of_arms = tables.load(ROOT / "docs" / "results")
     items.PAGE.write_text(items.present_page(ledger.stems))
+    for file in sorted((ROOT / "docs" / "results" / "figures").glob("*.svg")):
+        file.write_text(figures.small(file.read_text()))
     for file in sorted((ROOT / "docs").rglob("*.md")):
         text = tables.filled(ledger, of_arms, file.read_text(), [], lambda prefix, target, name, now: f"[{now}]({prefix}{target})")
         text = outside_code(text, lambda part: results.filled(
@@ -304,7 +310,8 @@ def fill():
             file.write_text(text)
 
 
-def stage(folder):
+def stage(folder, xml):
+    """Writes the pages of the site below `folder`; `xml` is what Doxygen read. Returns what is wrong, a line each."""
     shutil.rmtree(folder, ignore_errors=True)
     stage_ = Stage(folder)
     files = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md"))
@@ -350,7 +357,7 @@ def stage(folder):
     with open(folder / "reference" / "index.md", "a") as file:
         file.write("- [All metrics, by name](metrics.md)\n- [Python, by name](python_api.md)\n"
                    "- [C++, by header](cpp/index.md)\n")
-    for page, text in cpp_pages(ROOT).items():
+    for page, text in cpp_pages(xml).items():
         stage_.write(page, text)
         stage_.links["reference/cpp/index.md" if page != "reference/cpp/index.md" else "reference/index.md"].append(page)
     for file, (page, text) in made.items():

@@ -18,8 +18,9 @@ import re
 
 import results
 
-BLOCK = re.compile(r"(<!-- table ([\w-]+) -->\n).*?(<!-- end of table -->)", re.S)
-NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(((?:[^()\s]*/)?tables/)([\w-]+)\.json#([^()\s]+?)\.(\w+?)(\.mean)?\)")
+BLOCK = re.compile(r"^```.*?^```|(<!-- table ([\w-]+) -->\n).*?(<!-- end of table -->)", re.M | re.S)
+NUMBER = re.compile(r"^```.*?^```|\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(((?:[^()\s]*/)?tables/)([\w-]+)\.json#([^()\s]+?)\.(\w+?)(\.mean)?\)",
+                    re.M | re.S)
 
 
 def load(folder):
@@ -83,6 +84,8 @@ def filled(ledger, tables, text, wrong, link):
     """A page with the present tables and numbers. `wrong` gets what is unknown or old; `link(prefix, target, name, text)`
     gives what stands in the place of a number of the table `name`."""
     def present(found):
+        if not found.group(2):
+            return found.group(0)  # code
         try:
             now = found.group(1) + block(ledger, tables[found.group(2)]) + found.group(3)
         except LookupError as error:
@@ -94,6 +97,8 @@ def filled(ledger, tables, text, wrong, link):
 
     def number(found):
         shown, prefix, name, row, column, mean = found.groups()
+        if not name:
+            return found.group(0)  # code
         try:
             cell = tables[name]["rows"][row][column]
             now = cell if isinstance(cell, str) else number_text(cell, tables[name].get("decimals"))

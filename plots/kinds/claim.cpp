@@ -32,14 +32,18 @@ std::string place_name(const SweepPoint& at, const DisplayNames& names) {
   return at.size() == 1 ? names.bare_value(at.front().first, at.front().second) : names.point(at);
 }
 
-/// The name of a point. A single path is named by its value alone.
-std::string point_name(const ClaimPoint& point, const DisplayNames& names) {
-  const std::string left = place_name(point.left_at, names), right = place_name(point.right_at, names);
+/// The names of the two places of a point, and its steps.
+std::string places_text(const std::string& left, const std::string& right, const ClaimPoint& point) {
   std::string name = left == right ? left : left + " against " + right;
   if (point.left_step)
     name += fmt::format("{}step {} against {}", name.empty() ? "" : ", ", point.left_step->step,
                         point.right_step->step);
   return name;
+}
+
+/// The name of a point. A single path is named by its value alone.
+std::string point_name(const ClaimPoint& point, const DisplayNames& names) {
+  return places_text(place_name(point.left_at, names), place_name(point.right_at, names), point);
 }
 
 /// The side with the display names of its arms, metrics and places.
@@ -52,7 +56,12 @@ std::string shown_side(ClaimSide side, const DisplayNames& names) {
   return side.text() + (place.empty() ? "" : " at " + place);
 }
 
-/// The judged statement with display names. Equals `result.statement` if nothing has a label.
+}  // namespace
+
+std::string shown_point(const ClaimPoint& point, const DisplayNames& names) {
+  return places_text(names.point(point.left_at), names.point(point.right_at), point);
+}
+
 std::string shown_statement(const Claim& claim, const ClaimResult& result, const DisplayNames& names) {
   // The text after the names ("within 5 %", "each arm at its best") stays unchanged.
   const auto after = [&](const std::string& names_part) {
@@ -80,6 +89,8 @@ std::string shown_statement(const Claim& claim, const ClaimResult& result, const
   if (std::string* const than = std::get_if<std::string>(&rate.against)) *than = names.arm(*than);
   return rate_claim_text(rate) + after(plain);
 }
+
+namespace {
 
 /// A grey line across all points; `height` returns its value at each point.
 FigureSeries judged_line(const std::string& name, const ClaimResult& result,

@@ -259,8 +259,8 @@ struct CrossingFigureOptions : FigureCommon, AxisLabels {
         "intervals");
     fields.optional().add_list(
         "laws", laws, 1,
-        "expressions of swept paths that the crossings may be proportional to "
-        "(\"data.clusters * log ( data.clusters )\"); the caption has what is left in the logarithm");
+        "expressions of swept paths that crossings may be proportional to (\"data.clusters * log ( "
+        "data.clusters )\"); the caption has what is left in the logarithm");
     fields.add("x_scale", x_scale, {"linear", "log"}, "scale of the x axis");
     fields.add("y_scale", y_scale, {"linear", "log"}, "scale of the y axis");
     AxisLabels::bind(fields);

@@ -286,8 +286,8 @@ Embedding build_embedding(const EmbeddingOptions& options, const FigureSource& s
   embedding.id = options.id;
   embedding.title = figure_title(options, source, "likeliest experts of the test rows");
   embedding.label = "expert";
-  embedding.mean_name = "mean of a cluster";
-  embedding.arrow_name = "row of the router";
+  embedding.mean_name = "cluster mean";
+  embedding.arrow_name = "router row";
   std::size_t most_points = 0;
   bool is_of_components = false;
   std::vector<int> load;                 // rows by expert, summed over all panels

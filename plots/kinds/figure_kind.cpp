@@ -10,6 +10,7 @@
 
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/result_table.h"
+#include "plots/texts.h"
 #include "sim/base/error.h"
 
 // To add a figure kind, add a file that defines <name>_kind() and a line here. The first kind is the default.
@@ -158,7 +159,7 @@ std::string DisplayNames::expression(const std::string& text) const {
   static const std::map<std::string, std::string> operators = {{"-", "−"}, {"*", "×"}, {"/", "÷"},
                                                                {"+", "+"}, {"(", "("}, {")", ")"}};
   std::string label;
-  std::istringstream parts(text);
+  std::istringstream parts(with_replaced(with_replaced(text, "(", " ( "), ")", " ) "));
   bool is_tight = true;  // after an opening parenthesis
   for (std::string part; parts >> part;) {
     const auto found = operators.find(part);

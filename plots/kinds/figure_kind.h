@@ -219,6 +219,12 @@ class DisplayNames {
   std::map<std::string, std::string> labels_;
 };
 
+/// The place of a claim's point with its paths: "samples = 320 against samples = 5120".
+std::string shown_point(const ClaimPoint& point, const DisplayNames& names);
+
+/// The judged statement with display names. Equals `result.statement` if nothing has a label.
+std::string shown_statement(const Claim& claim, const ClaimResult& result, const DisplayNames& names);
+
 // Shown and imported arms
 
 /// The prefix of `cell` in rows with imported results. Cell ids never start with it.

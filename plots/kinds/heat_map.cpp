@@ -33,7 +33,7 @@ struct HeatMapOptions : FigureCommon, AxisLabels {
     AxisLabels::bind(fields);
   }
   std::vector<std::string> metrics() const { return {value}; }
-  /// The panels are those of lines over x with y as the series.
+  /// The panels are the same as for lines over x with y as the series.
   LinePlaces places() const { return {x, y, where, arms}; }
 };
 

@@ -10,6 +10,7 @@
 
 #include "analysis/metrics/metric_groups.h"
 #include "plots/kinds/figure_kind.h"
+#include "plots/texts.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -158,10 +159,9 @@ struct LinesOptions : FigureCommon, AxisLabels {
   std::vector<double> x_range, y_range;  ///< [low, high]; empty: all
   void bind(Fields& fields) {
     FigureCommon::bind(fields);
-    fields.required().add(
-        "x", x,
-        "a swept path, an expression of swept paths (\"model.experts / data.clusters\"), or step; a "
-        "metric, or an expression with metrics: points of the sweep then stand at its means over seeds");
+    fields.required().add("x", x,
+                          "a swept path, an expression (\"model.experts / data.clusters\"), step, or a "
+                          "metric: points of the sweep then stand at its means over seeds");
     fields.required().add_text_or_list("y", y,
                                        "a metric or several, or expressions of metrics and swept paths");
     fields.add("series", series, "arm, or a swept path: one line for each");
@@ -380,6 +380,8 @@ Figure build_lines(const LinesOptions& options, const FigureSource& source) {
       own.has_interval = own.has_interval || std::any_of(points.begin(), points.end(),
                                                          [](const FigurePoint& point) { return point.low; });
       lines.push_back(line_names.line(group, own.value.text(), std::move(points)));
+      // Points at measured places have no order in which a line could join them.
+      if (horizontal.is_measured()) lines.back().series.look = SeriesLook::marks;
     }
   std::string below;
   if (measured.size() < options.y.size()) {
@@ -406,6 +408,8 @@ Figure build_lines(const LinesOptions& options, const FigureSource& source) {
   figure.y_bounds = bounds_of(measured);
   leave_out_outliers(figure);
   figure.caption += source.footnote;
+  // The legend or the names of the panels say what the values are.
+  if (figure.y_label == kNoLabel) figure.y_label.clear();
   return figure;
 }
 
@@ -524,7 +528,7 @@ RatePanels build_rate_panels(const RateOptions& options, const FigureSource& sou
   const std::vector<std::string> arms = own_shown_arms(options.arms, source.table);
   RatePanels figure;
   figure.id = options.id;
-  figure.x_label = options.x_label.value_or(axis_label(options.x));
+  figure.x_label = options.x_label.value_or(DisplayNames(source.run).axis(options.x));
   figure.y_label = options.y_label.value_or("error");
   figure.title = figure_title(options, source, figure.y_label + " over " + figure.x_label);
   figure.rows = options.rows;
@@ -536,7 +540,7 @@ RatePanels build_rate_panels(const RateOptions& options, const FigureSource& sou
     RateLine line{entry.name, {}, ""};
     for (std::size_t s = 0; s < entry.data.samples.size(); ++s) line.points.push_back(point_at(entry, s));
     if (const auto& slope = entry.estimate.slope) {
-      line.slope = fmt::format("{:.2f}", slope->mean);
+      line.slope = signed_text(fmt::format("{:.2f}", slope->mean));
       if (slope->interval)
         line.slope += fmt::format(" ± {:.2f}", (slope->interval->high - slope->interval->low) / 2);
     }

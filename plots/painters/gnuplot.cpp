@@ -107,7 +107,11 @@ void run_gnuplot(const std::filesystem::path& directory, const std::string& scri
 }
 
 std::string quoted(const std::string& text) {
-  const std::string line = visible_line(text);
+  // gnuplot writes both as they are into an SVG, where they are markup. The joiner has no width.
+  constexpr const char* kJoiner = "\u2060";
+  std::string line = visible_line(text);
+  line = with_replaced(line, "&#", std::string("&") + kJoiner + "#");
+  line = with_replaced(line, "]]>", std::string("]]") + kJoiner + ">");
   // Between single quotes nothing is special, but gnuplot misreads a quote at the beginning and two in a row.
   if (line.find('\'') == std::string::npos) return "'" + line + "'";
   std::string result = "\"";
@@ -209,13 +213,16 @@ std::string on_terminals(const std::string& id, const FigureStyle& style, const 
   const auto terminal = [&](const std::string& format) {
     if (format == "svg")
       return fmt::format(
-          "svg noenhanced size {:.0f},{:.0f} font '{},{}' fontscale {:.4f}{} background rgb 'white'",
-          width * 96 / 72, height * 96 / 72, page.font, kFontSize, size * 96.0 / 72, strokes);
+          "svg noenhanced size {:.0f},{:.0f} name 'moelab_layout_{}' font '{},{}' fontscale {:.4f}{} "
+          "background "
+          "rgb 'white'",
+          width * 96 / 72, height * 96 / 72, kLayoutVersion, page.font, kFontSize, size * 96.0 / 72, strokes);
     if (format == "png")
       return fmt::format(
-          "pngcairo noenhanced size {:.0f},{:.0f} font '{},{}' fontscale {:.4f} linewidth {} pointscale {} "
-          "background rgb 'white'",
-          width * 300 / 72, height * 300 / 72, page.font, kFontSize, size * 300.0 / 96, 3 * size, 3 * size);
+          "pngcairo noenhanced size {:.0f},{:.0f} font '{},{}' fontscale {:.4f} linewidth {} dashlength {} "
+          "pointscale {} background rgb 'white'",
+          width * 300 / 72, height * 300 / 72, page.font, kFontSize, size * 300.0 / 96, 3 * size, 3 * size,
+          3 * size);
     // The terminal drops what is less than a point.
     constexpr double kWhole = 0.01;
     return fmt::format("pdfcairo noenhanced size {:.4f}in,{:.4f}in font '{},{}' fontscale {}{}",
@@ -656,18 +663,13 @@ void write_text(const std::filesystem::path& file, const std::string& text) {
     throw EnvironmentError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
 }
 
-/// Viewers blur the cells of a small picture that they enlarge, unless they are told not to.
+/// Viewers blur the cells of a small picture that they enlarge, unless an attribute forbids it.
 void keep_images_sharp(const std::filesystem::path& svg) {
   std::ostringstream content;
   content << std::ifstream(svg, std::ios::binary).rdbuf();
-  std::string text = content.str();
-  const std::string image = "<image ", sharp = "<image style='image-rendering:pixelated' ";
-  bool has_any = false;
-  for (std::size_t at = text.find(image); at != std::string::npos; at = text.find(image, at + sharp.size())) {
-    text.replace(at, image.size(), sharp);
-    has_any = true;
-  }
-  if (has_any) write_text(svg, text);
+  const std::string text = content.str();
+  const std::string sharp = with_replaced(text, "<image ", "<image style='image-rendering:pixelated' ");
+  if (sharp != text) write_text(svg, sharp);
 }
 
 }  // namespace
@@ -751,7 +753,11 @@ Drawing drawing_of(const Embedding& embedding) {
 }
 
 Drawing drawing_of(const Forest& forest) {
-  return styled_drawing(forest, ForestLayout(forest).caption, forest.csv, page_data(page_json(forest)));
+  Drawing drawing =
+      styled_drawing(forest, ForestLayout(forest).caption, forest.csv, page_data(page_json(forest)));
+  // The page says below the figure what its rows leave out.
+  drawing.caption = ForestLayout(forest, ForestLayout::Texts::axes).caption;
+  return drawing;
 }
 
 }  // namespace moelab

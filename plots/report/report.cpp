@@ -32,24 +32,9 @@ std::string data_link(const std::string& name, const std::string& text, const st
                      percent_encoded(csv), html_text(text));
 }
 
-std::string figure_html(const ReportedFigure& figure) {
-  const Drawing& drawing = figure.drawing;
-  if (!figure.failure.empty())
-    return fmt::format("<figure><p class=\"figure-title\">{}</p><p class=\"soft\">{}</p></figure>\n",
-                       html_text(drawing.title), html_text(figure.failure));
-  std::string shown = drawing.html;
-  if (shown.empty()) {
-    shown = figure.svg.empty() ? "<p class=\"soft\">Not drawn; moelab plot draws it.</p>"
-                               : fmt::format("<img alt=\"{}\" src=\"data:image/svg+xml,{}\">",
-                                             html_text(drawing.title), percent_encoded(figure.svg));
-  }
-  // A picture has its title and caption in it.
-  const bool is_picture = drawing.html.empty() && !figure.svg.empty();
-  const std::string csv = drawing.note.empty() ? data_link(drawing.id, "CSV", drawing.csv) : "";
-  return fmt::format(
-      "<figure>{}{}<figcaption>{} <span class=\"data\">{}</span></figcaption></figure>\n",
-      is_picture ? "" : fmt::format("<p class=\"figure-title\">{}</p>", html_text(drawing.title)), shown,
-      html_text(fixed_spaces((is_picture ? "" : drawing.caption) + drawing.note)), csv);
+/// A text of a figure with its math.
+std::string shown_text(const std::string& text) {
+  return html_text(fixed_spaces(math_text(text)));
 }
 
 std::string verdict_html(const std::string& verdict) {
@@ -75,9 +60,10 @@ constexpr std::array kVerdictWords = {
     ExplainedWord{"uninformative",
                   "Both sides are no better than the mean of the labels, so the point decides "
                   "nothing."}};
-constexpr ExplainedWord kNmse = {"nmse",
-                                 "Loss divided by the label variance: 0 is perfect, 1 no better than the "
-                                 "mean of the labels."};
+constexpr ExplainedWord kLabelVariance = {
+    "label variance",
+    "Of a loss divided by the label variance, 0 is perfect and 1 no better than the "
+    "mean of the labels."};
 
 /// A word that opens.
 std::string word_html(const ExplainedWord& word, const std::string& css_class) {
@@ -150,10 +136,10 @@ std::string run_head_html(const ReportedRun& run) {
 std::string summary_html(const ReportedRun& run) {
   constexpr std::size_t kRows = 12;
   if (run.summary.empty()) return "";
-  const bool names_nmse = run.summary.caption.find(kNmse.word) != std::string::npos;
+  const bool names_variance = run.summary.caption.find(kLabelVariance.word) != std::string::npos;
   return fmt::format("<details{}><summary><b>{}</b></summary>{}{}</details>\n",
                      run.summary.rows.size() <= kRows ? " open" : "", html_text(run.summary.caption),
-                     names_nmse ? word_html(kNmse, "soft") : "", html_table(run.summary));
+                     names_variance ? word_html(kLabelVariance, "soft") : "", html_table(run.summary));
 }
 
 std::string run_html(const ReportedRun& run, std::size_t place, bool is_alone) {
@@ -203,6 +189,36 @@ std::string checks_html(const std::vector<ReportedCheck>& checks) {
 
 }  // namespace
 
+std::string figure_html(const ReportedFigure& figure) {
+  const Drawing& drawing = figure.drawing;
+  if (!figure.failure.empty())
+    return fmt::format("<figure><p class=\"figure-title\">{}</p><p class=\"soft\">{}</p></figure>\n",
+                       shown_text(drawing.title), html_text(figure.failure));
+  std::string shown = drawing.html;
+  if (shown.empty()) {
+    shown = figure.svg.empty() ? "<p class=\"soft\">Not drawn; moelab plot draws it.</p>"
+                               : fmt::format("<img alt=\"{}\" src=\"data:image/svg+xml,{}\">",
+                                             html_text(drawing.title), percent_encoded(figure.svg));
+  }
+  // A picture has its title and caption in it.
+  const bool is_picture = drawing.html.empty() && !figure.svg.empty();
+  const std::string csv = drawing.note.empty() ? data_link(drawing.id, "CSV", drawing.csv) : "";
+  return fmt::format(
+      "<figure>{}{}<figcaption>{} <span class=\"data\">{}</span></figcaption></figure>\n",
+      is_picture ? "" : fmt::format("<p class=\"figure-title\">{}</p>", shown_text(drawing.title)), shown,
+      shown_text((is_picture ? "" : drawing.caption) + drawing.note), csv);
+}
+
+std::string page_html(const std::string& title, const std::string& program, const std::string& body) {
+  return fmt::format(
+             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+             "<meta name=\"viewport\" content=\"width=device-width, "
+             "initial-scale=1\"><title>{0}</title><style>{1}</style></head>\n"
+             "<body><h1>{0}</h1><p class=\"soft\">{2}</p>\n",
+             html_text(title), kPageStyle, html_text(program)) +
+         body + "<script>" + kPageScript + "</script></body></html>\n";
+}
+
 std::string verdict_counts(const std::vector<ReportedClaim>& claims) {
   std::vector<std::string> parts;
   for (const char* verdict : {"reproduced", "refuted", "equivalent", "inconclusive", "excluded"}) {
@@ -214,12 +230,7 @@ std::string verdict_counts(const std::vector<ReportedClaim>& claims) {
 }
 
 std::string report_html(const Report& report) {
-  std::string html = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\"><title>{0}</title><style>{1}</style></head>\n"
-      "<body><h1>{0}</h1><p class=\"soft\">{2}</p>\n",
-      html_text(report.title), kPageStyle, html_text(report.program));
+  std::string html;
   if (report.runs.size() > 1) {
     html += "<nav><ol>";
     for (std::size_t i = 0; i < report.runs.size(); ++i) {
@@ -237,7 +248,7 @@ std::string report_html(const Report& report) {
   for (std::size_t i = 0; i < report.runs.size(); ++i)
     html += run_html(report.runs[i], i, report.runs.size() == 1);
   if (!report.checks.empty()) html += checks_html(report.checks);
-  return html + "<script>" + kPageScript + "</script></body></html>\n";
+  return page_html(report.title, report.program, html);
 }
 
 }  // namespace moelab

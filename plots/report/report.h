@@ -82,4 +82,10 @@ std::string verdict_counts(const std::vector<ReportedClaim>& claims);
 /// The HTML. Texts go through html_text; figures are drawn by the page's own script from data in it.
 std::string report_html(const Report& report);
 
+/// A page with this title, a line that names the program, and a body of HTML.
+std::string page_html(const std::string& title, const std::string& program, const std::string& body);
+
+/// A figure of a page, with its title, caption and data.
+std::string figure_html(const ReportedFigure& figure);
+
 }  // namespace moelab

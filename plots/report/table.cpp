@@ -41,7 +41,7 @@ bool is_markup(char letter, char before, char after) {
   return letter == '~' && (before != ' ' || after != ' ');
 }
 
-/// Whether all brackets are those of intervals: they are balanced, and no link follows.
+/// Whether all brackets enclose intervals: they are balanced, and no link follows.
 bool has_plain_brackets(std::string_view line) {
   int open = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -114,13 +114,14 @@ std::string markdown_table(const Table& table) {
 }
 
 std::string html_table(const Table& table, const std::string& css_class) {
+  constexpr std::size_t kLongCell = 48;  // longer texts have several lines
   std::string html = fmt::format("<div class=\"scroll\"><table class=\"{}\"><tr>", css_class);
   for (const std::string& head : table.head) html += fmt::format("<th>{}</th>", html_text(head));
   for (const std::vector<std::string>& row : table.rows) {
     html += "</tr><tr>";
     for (std::size_t column = 0; column < row.size(); ++column)
-      html +=
-          fmt::format("<td data-of=\"{}\">{}</td>", html_text(table.head.at(column)), html_text(row[column]));
+      html += fmt::format("<td data-of=\"{}\"{}>{}</td>", html_text(table.head.at(column)),
+                          row[column].size() > kLongCell ? " class=\"long\"" : "", html_text(row[column]));
   }
   return html + "</tr></table></div>\n";
 }

@@ -54,7 +54,7 @@ std::string anchor(const std::string& heading);
 /// Text in an element or in a quoted attribute: no markup, link or control character.
 std::string html_text(std::string_view text);
 
-/// JSON text in a <script> element, which no "<" inside can end.
+/// JSON text in a `<script>` element. No "<" inside ends the element.
 std::string script_text(std::string_view json);
 
 }  // namespace moelab

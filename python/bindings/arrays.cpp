@@ -4,8 +4,11 @@
 #include <optional>
 
 #include "analysis/metrics/task.h"
+#include "app/cli/analysis_claims.h"
+#include "app/cli/analysis_files.h"
 #include "app/cli/analyze.h"
 #include "app/cli/verbs.h"
+#include "app/report/claim_results.h"
 #include "app/run/cell.h"
 #include "app/scenario/overrides.h"
 #include "bindings/bindings.h"
@@ -40,8 +43,8 @@ std::optional<NpyType> type_of(const nb::dlpack::dtype& type) {
   }
 }
 
-/// The arrays of one argument of `analyze`: batches of entries (name, layer or None, array or None, array of
-/// the experts beside it or None). An array is (its bits, the name of a type that NumPy lacks or None).
+/// The arrays of one argument of `analyze`, as batches of entries (name, layer, array, array of experts). All
+/// but the name may be None. An array is (its bits, the name of a type that NumPy lacks or None).
 class GivenBatches {
  public:
   std::vector<std::vector<MemoryEntry>> read(const nb::handle& batches, const std::string& path) {
@@ -118,6 +121,24 @@ std::string analyze(const nb::dict& arrays, const std::string& settings) {
   analyzed.neighbours = values.at("neighbours").get<int>();
   analyzed.by_score = values.at("by_score").get<bool>();
   return released([&] { return json_text(to_json(analyze_arrays(analyzed))); });
+}
+
+/// Writes the files of an analysis, which `answer` holds as JSON. Their names as JSON.
+std::string save_analysis(const std::string& answer, const std::string& folder, bool figures) {
+  return released([&] {
+    return json_text(file_names(write_analysis(analysis_of(Json::parse(answer)), folder, figures)));
+  });
+}
+
+/// Claims on two analyses, which `own` and `other` hold as JSON. The answers of `claims --json`.
+std::string judge(const std::string& own, const std::string& other, const std::vector<std::string>& claims) {
+  return released([&] {
+    Json judged = Json::array();
+    for (const ClaimResult& claim :
+         judge_analyses(analysis_of(Json::parse(own)), analysis_of(Json::parse(other)), claims, "other"))
+      judged.push_back(to_json(claim));
+    return json_text(judged);
+  });
 }
 
 /// Adds the arrays of one drawn set. Their names are `prefix` and the names of Sample's fields.
@@ -210,6 +231,10 @@ void bind_arrays(nb::module_& module) {
   using namespace nb::literals;
   module.def("analyze", analyze, "arrays"_a, "settings"_a,
              "The answer of `moelab analyze --json` for contiguous arrays by the names of its options.");
+  module.def("save_analysis", save_analysis, "answer"_a, "folder"_a, "figures"_a,
+             "Writes the tables, arrays, page and figures of an analysis. The names of the files (JSON).");
+  module.def("judge_analyses", judge, "own"_a, "other"_a, "claims"_a,
+             "Claims on two analyses of the same documents (JSON).");
   module.def("task_metrics", task_metrics, "outputs"_a, "targets"_a, "cross_entropy"_a, "classes"_a,
              "Loss, nmse and accuracy of outputs (n, o), as the program defines them (JSON).");
   module.def("sample", sample, "file"_a, "document"_a, "profile"_a, "settings"_a, "arm"_a, "seed"_a, "at"_a,

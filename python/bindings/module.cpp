@@ -17,7 +17,9 @@ void translate(const std::exception_ptr& thrown, void* /*payload*/) {
     std::rethrow_exception(thrown);
   } catch (const InvalidOption& error) {
     const nb::object type = nb::module_::import_("moelab.errors").attr("UserError");
-    PyErr_SetObject(type.ptr(), nb::make_tuple(error.path(), error.message()).ptr());
+    // Messages quote what files hold, which need not be text.
+    PyErr_SetObject(type.ptr(),
+                    nb::make_tuple(visible_text(error.path()), visible_text(error.message())).ptr());
   } catch (const EnvironmentError& error) {
     PyErr_SetString(PyExc_OSError, error.what());
   } catch (const std::system_error& error) {  // from files, streams and threads

@@ -14,6 +14,7 @@ from . import _core, routers, scenarios
 from ._progress import Progress
 from ._scenario import Scenario
 from .analysis import Analysis, analyze
+from .capturing import Capture, capture
 from .errors import UserError
 from .runs import Run, read, run
 from .samples import Sample, sample
@@ -22,12 +23,14 @@ from .training import Model, train
 from .verbs import agreement, compare, new, plan, report, reproduce, table, tune, verify
 
 if TYPE_CHECKING:
-    from .estimators import MoEClassifier, MoERegressor
+    from .estimators import MoEClassifier as MoEClassifier
+    from .estimators import MoERegressor as MoERegressor
 
 __version__: str = _core.version()
 
 __all__ = [
     "Analysis",
+    "Capture",
     "Model",
     "MoEClassifier",
     "MoERegressor",
@@ -38,6 +41,7 @@ __all__ = [
     "UserError",
     "agreement",
     "analyze",
+    "capture",
     "check",
     "compare",
     "kinds",
@@ -59,8 +63,8 @@ __all__ = [
 
 _ESTIMATORS = ("MoEClassifier", "MoERegressor")
 if find_spec("sklearn") is None:  # `from moelab import *` works without it
-    for _name in _ESTIMATORS:
-        __all__.remove(_name)
+    __all__.remove("MoEClassifier")
+    __all__.remove("MoERegressor")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import math
 import os
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -68,6 +71,8 @@ def _plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, np.ndarray):
         return value.tolist()
+    if _is_array(value):
+        return array(value, "array").tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, range):
@@ -100,10 +105,47 @@ def _check_json(value: Any, path: str) -> None:
 def json_text(value: Any, path: str) -> str:
     """The JSON text of a value of dicts, lists, texts and numbers, NumPy's too."""
     _check_json(value, path)
+    plain = _with_files(value, path, path.rpartition(".")[2])
     try:
-        return json.dumps(value, default=_plain, ensure_ascii=True)
+        return json.dumps(plain, default=_plain, ensure_ascii=True)
     except (TypeError, ValueError, RecursionError) as error:
         raise UserError(path, f"cannot be written as JSON: {error}") from None
+
+
+# Fields of data that name files (the generator "file").
+_FILES = ("inputs", "targets", "labels", "test_inputs", "test_targets", "test_labels")
+
+
+def _is_array(value: Any) -> bool:
+    return len(getattr(value, "shape", ())) > 0 and any(
+        hasattr(value, name) for name in ("__array__", "__dlpack__", "detach")
+    )
+
+
+def _kept_file(value: Any, path: str) -> str:
+    """The .npy file of an array's content, among the user's cached files. Equal arrays have the same file."""
+    content = io.BytesIO()
+    np.save(content, array(value, path), allow_pickle=False)
+    place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "moelab" / "arrays"
+    file = place / f"{hashlib.sha256(content.getbuffer()).hexdigest()[:32]}.npy"
+    if not file.exists():
+        place.mkdir(parents=True, exist_ok=True)
+        beside = file.with_name(f"{file.name}.{os.getpid()}.part")
+        beside.write_bytes(content.getbuffer())
+        beside.replace(file)
+    return str(file.absolute())
+
+
+def _with_files(value: Any, path: str, name: str = "") -> Any:
+    """The value with files in the place of the arrays of data. ``name`` is the field that holds the value."""
+    if isinstance(value, Mapping):
+        return {
+            key: _with_files(entry, f"{path}.{key}" if path else key, key.rpartition(".")[2])
+            for key, entry in value.items()
+        }
+    if isinstance(value, (list, tuple)):  # a sweep over arrays
+        return [_with_files(entry, f"{path}[{i}]", name) for i, entry in enumerate(value)]
+    return _kept_file(value, path) if name in _FILES and _is_array(value) else value
 
 
 def settings(overrides: Mapping[str, Any] | None, path: str = "overrides") -> list[str]:
@@ -170,6 +212,14 @@ def shown(value: Any) -> str:
 _READ = {"float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "bool"}
 
 
+def _of_objects(values: np.ndarray) -> np.ndarray:
+    """The same with a type of numbers, if all are numbers, as in frames with pandas' nullable types."""
+    try:
+        return np.array(values.tolist())
+    except ValueError:
+        return values
+
+
 def array(value: Any, path: str) -> np.ndarray:
     """A contiguous array of numbers from a NumPy array, from what offers ``__dlpack__`` or ``__array__``
     (tensors of PyTorch that need a gradient or lie elsewhere are detached and copied), or from lists."""
@@ -177,6 +227,8 @@ def array(value: Any, path: str) -> np.ndarray:
         if hasattr(value, "detach"):
             value = value.detach()
             value = value.cpu() if hasattr(value, "cpu") else value
+            if str(value.dtype) == "torch.bfloat16":  # which NumPy lacks
+                value = value.float()
         if isinstance(value, np.ndarray):
             found = value
         elif hasattr(value, "__dlpack__"):
@@ -193,6 +245,10 @@ def array(value: Any, path: str) -> np.ndarray:
     except Exception as error:  # whatever a foreign array raises, it is no array that can be read
         raise UserError(path, f"cannot be read as an array: {error}") from None
     found = np.asarray(found)  # a matrix or a masked array as the plain array below it
+    if found.dtype.name == "bfloat16":  # JAX's
+        found = found.astype(np.float32)
+    if found.dtype == object and not isinstance(value, np.ndarray):
+        found = _of_objects(found)
     if not found.dtype.isnative:
         found = found.astype(found.dtype.newbyteorder("="))
     if found.dtype.name not in _READ:

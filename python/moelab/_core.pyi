@@ -34,6 +34,14 @@ def analyze(arrays: dict, settings: str) -> str:
     The answer of `moelab analyze --json` for contiguous arrays by the names of its options.
     """
 
+def save_analysis(answer: str, folder: str, figures: bool) -> str:
+    """
+    Writes the tables, arrays, page and figures of an analysis. The names of the files (JSON).
+    """
+
+def judge_analyses(own: str, other: str, claims: Sequence[str]) -> str:
+    """Claims on two analyses of the same documents (JSON)."""
+
 def task_metrics(outputs: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], targets: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], cross_entropy: bool, classes: bool) -> str:
     """
     Loss, nmse and accuracy of outputs (n, o), as the program defines them (JSON).

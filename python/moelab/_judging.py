@@ -134,7 +134,7 @@ def judge(
         display(Progress(len(rows), len(wanted)))
         for sample, values in found:
             rows[tuple([sample.seed, *(sample.point.get(path) for path in paths)])] = _row(values)
-            run._import(name, _csv(rows, paths))
+            run._import(name, _csv(rows, paths))  # pyright: ignore[reportPrivateUsage]
             check_cancelled(cancel)
             diverged = sum(row["state"] == "diverged" for row in rows.values())
             display(Progress(len(rows), len(wanted), diverged=diverged))

@@ -27,6 +27,7 @@ class Cancel(Protocol):
 
     def is_set(self) -> bool:
         """Whether the call shall end."""
+        ...
 
 
 def check_cancelled(cancel: Cancel | None) -> None:

@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 # Conferences refuse the Type 3 fonts that matplotlib embeds by default.
-_FONTS = {"pdf.fonttype": 42, "ps.fonttype": 42}
+_FONTS: Any = {"pdf.fonttype": 42, "ps.fonttype": 42}
 
 
 class ShownFigure(Figure):

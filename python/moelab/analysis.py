@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._border import array, call, json_text, shown, text, whole
+from ._border import array, call, folder, json_text, shown, text, whole
 from ._extras import extra
 from .errors import UserError
 
@@ -128,6 +128,42 @@ class Analysis(Mapping[str, Any]):
         for name, matrix in self._answer["matrices"].items():
             made[name] = _matrix(matrix)
         return made
+
+    @property
+    def documents(self) -> Any:
+        """A pandas frame of metrics, one row for each layer and document. Empty without documents, or for many."""
+        rows = [{"layer": layer["layer"]} | dict(zip(layer["documents"], values))
+                for layer in self._answer["layers"] if layer.get("documents")
+                for values in zip(*layer["documents"].values())]
+        return extra("pandas", "frames", "frames").DataFrame(rows)
+
+    def judge(self, other: Analysis, claims: Sequence[str]) -> list[dict[str, Any]]:
+        """Judges claims on two routers of the same documents, paired over documents.
+
+        Each layer is a point with the paired t interval of the difference. The two routers may differ in everything
+        but the documents: two models, or two balance losses.
+
+        :param other: The analysis to compare with.
+        :param claims: Texts such as ``"routing_entropy <"``: the metric is smaller here. The operators are < and >.
+        :return: The verdicts, each in the form of ``moelab claims --json``.
+        """
+        if not isinstance(other, Analysis):
+            raise UserError("other", f"got {shown(other)}, needs an Analysis")
+        texts = [json_text(analysis._answer, "analysis") for analysis in (self, other)]
+        wanted = [claims] if isinstance(claims, str) else list(claims)
+        judged: list[dict[str, Any]] = json.loads(call(_core.judge_analyses, *texts, [text(c, "claims") for c in wanted]))
+        return judged
+
+    def save(self, out: Any, *, figures: bool = False) -> list[str]:
+        """Writes tables (CSV), ``analysis.json``, ``analysis.npz`` and ``report.html``, a page with figures.
+
+        :param out: The folder.
+        :param figures: Whether to draw the figures as SVG, PDF and PNG, too. This needs gnuplot.
+        :return: The files.
+        """
+        answer = json_text(self._answer, "analysis")
+        files: list[str] = json.loads(call(_core.save_analysis, answer, folder(out, "out"), bool(figures)))
+        return files
 
 
 def _matrix(matrix: dict[str, Any]) -> NamedMatrix:

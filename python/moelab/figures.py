@@ -37,7 +37,7 @@ _LENGTHS = ("font.size", "size", "width")
 
 
 def _theme(layout: dict[str, Any]) -> dict[str, Any]:
-    """The style in the layout's font and size. Glyphs that the font lacks are those of DejaVu Sans."""
+    """The style in the layout's font and size. Glyphs that the font lacks come from DejaVu Sans."""
     scale = layout["font_scale"]
     theme = {name: value * scale if name.endswith(_LENGTHS) else value for name, value in _STYLE.items()}
     return {**theme, "font.family": list(dict.fromkeys((layout["font"], "DejaVu Sans")))}

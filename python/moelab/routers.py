@@ -14,7 +14,7 @@ import importlib
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -51,7 +51,7 @@ class PythonRouter:
         self.trainable = trainable
 
     @contextmanager
-    def inside(self) -> Iterator[None]:
+    def inside(self) -> Generator[None, None, None]:
         """The surroundings of a training."""
         yield
 
@@ -81,7 +81,7 @@ class TorchRouter(PythonRouter):
         return _torch_again, (self._module, self.trainable, self._threads)
 
     @contextmanager
-    def inside(self) -> Iterator[None]:
+    def inside(self) -> Generator[None, None, None]:
         """Bounds PyTorch's threads: on busy processors they cost many times what they save."""
         torch: Any = importlib.import_module("torch")
         before, own = torch.get_num_threads(), self._threads or 1

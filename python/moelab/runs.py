@@ -233,7 +233,7 @@ class Run:
             point = {path: table[path][place] for path in paths if table[path][place] is not None}
             own = {**kept, "sweep": {path: [value] for path, value in point.items()}} if point else dict(kept)
             own["seeds"] = {**(document.get("seeds") or {}), "count": seed + 1}
-            sample = drawn(("", json_text(own, "scenario")), "", [], chosen, seed, [])
+            sample = drawn(("", json_text(own, "scenario")), "", [], chosen, seed, [], self._plan)
             if sample.cell != cell:
                 raise UserError("arm", f"cell {cell} now draws other data: a file that it reads has changed, or the "
                                        f"program's version; run the scenario again")

@@ -48,6 +48,8 @@ class Sample:
     """Whether targets are classes."""
     eval_gating: str = ""
     """The gating that the scenario evaluates with."""
+    plan: str = ""
+    """The id of the run's plan. A sample of ``moelab.sample`` has none."""
     checksum: str = ""
     """Of the arrays as they were drawn. ``Run.add_arm`` refuses rows whose checksum is not the plan's."""
 
@@ -181,13 +183,13 @@ def _checksum(arrays: Mapping[str, np.ndarray | None]) -> str:
 
 
 def drawn(
-    scenario: tuple[str, str], profile: str, overrides: list[str], arm: str, seed: int, at: list[str]
+    scenario: tuple[str, str], profile: str, overrides: list[str], arm: str, seed: int, at: list[str], plan: str = ""
 ) -> Sample:
     """The sample of a cell, from arguments that are checked."""
     fields = call(_core.sample, *scenario, profile, overrides, arm, str(seed), at)
     about = json.loads(fields.pop("about"))
     arrays: dict[str, Any] = {name: fields.get(name) for name in _ARRAYS}
-    return Sample(**arrays, **about, checksum=_checksum(arrays))
+    return Sample(**arrays, **about, plan=plan, checksum=_checksum(arrays))
 
 
 def sample(

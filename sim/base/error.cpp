@@ -134,7 +134,13 @@ std::string name_with_end(std::string_view given, const std::vector<std::string>
   return shortest;
 }
 
-constexpr unsigned kDelete = 0x7F, kFirstC1 = 0x80, kLastC1 = 0x9F;
+/// The shortest allowed name that goes on after `given` and an underscore: test_loss_soft for test_loss.
+std::string name_with_begin(const std::string& given, const std::vector<std::string>& allowed) {
+  std::string shortest;
+  for (const std::string& name : allowed)
+    if (name.starts_with(given + "_") && (shortest.empty() || name.size() < shortest.size())) shortest = name;
+  return shortest;
+}
 
 unsigned byte_at(std::string_view text, std::size_t place) {
   return static_cast<unsigned char>(text[place]);
@@ -170,9 +176,20 @@ Utf8Character character_at(std::string_view text, std::size_t place) {
   return {code, bytes};
 }
 
-bool is_obeyed(unsigned code) {
-  if (code == '\n' || code == '\t') return false;
-  return code < ' ' || code == kDelete || (code >= kFirstC1 && code <= kLastC1);
+/// First and last code of what visible_text writes out. Embeddings, overrides and isolates reverse the
+/// letters that follow. XML has no U+FFFE and no U+FFFF.
+constexpr std::pair<unsigned, unsigned> kInvisible[] = {
+    {0x00, 0x08},      // C0 before the tab
+    {0x0B, 0x1F},      // C0 after the line feed
+    {0x7F, 0x9F},      // delete and C1
+    {0x2028, 0x202E},  // line and paragraph separators, embeddings, overrides
+    {0x2066, 0x2069},  // isolates
+    {0xFFFE, 0xFFFF},  // noncharacters
+};
+
+bool is_invisible(unsigned code) {
+  return std::any_of(std::begin(kInvisible), std::end(kInvisible),
+                     [&](const auto& range) { return code >= range.first && code <= range.second; });
 }
 
 }  // namespace
@@ -191,6 +208,8 @@ std::string nearest_name(std::string_view given, const std::vector<std::string>&
       nearest_distance = distance;
     }
   }
+  if (nearest_distance > 1)
+    if (const std::string longer = name_with_begin(start, allowed); !longer.empty()) return longer;
   if (!nearest.empty() && is_slip(nearest_distance)) return nearest;
   for (const std::string& other : {synonym(start, allowed), name_with_end(start, allowed)})
     if (!other.empty()) return other;
@@ -219,7 +238,7 @@ std::string visible_text(std::string_view text) {
     const Utf8Character character = character_at(text, place);
     if (character.bytes == 0) {
       fmt::format_to(std::back_inserter(visible), "\\x{:02x}", byte_at(text, place));
-    } else if (is_obeyed(character.code)) {
+    } else if (is_invisible(character.code)) {
       fmt::format_to(std::back_inserter(visible), "\\u{:04x}", character.code);
     } else {
       visible.append(text.substr(place, character.bytes));

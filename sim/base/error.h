@@ -77,9 +77,9 @@ std::string counted(Count count, std::string_view thing) {
 
 // Texts from elsewhere (scenarios, file names, error messages) that are shown on a terminal
 
-/// `text` with all characters written out that a terminal would obey. Control characters (C0 except line feed
-/// and tab, DEL, C1) become \u001b, which JSON reads as the same character. Bytes outside UTF-8 become \x9b.
-/// Everything else is unchanged.
+/// `text` with all characters written out that a terminal would obey, that reverse the text after them, that
+/// end a line unseen, or that XML forbids. They become `\u001b` or `\u202e`, which JSON reads as the same
+/// character. Line feeds and tabs stay. Bytes outside UTF-8 become `\x9b`. Everything else is unchanged.
 std::string visible_text(std::string_view text);
 
 /// The same in one line: line feeds and tabs become spaces.

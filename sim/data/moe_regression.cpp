@@ -159,7 +159,7 @@ Matrix matrix_of(const std::vector<std::vector<double>>& rows, int columns) {
   return matrix;
 }
 
-/// Streams of a drawn measure in addition to those of the components.
+/// Streams of a drawn measure in addition to its components' streams.
 constexpr std::uint64_t kGroupStreams = std::uint64_t{1} << 32, kSharedStreams = std::uint64_t{1} << 33;
 
 int groups_of(const MoeRegressionOptions& options) {

@@ -93,7 +93,7 @@ struct GeneratorKind : KindEntry {
   int (*tokens)(const AnyOptions& options) = nullptr;
   /// The fields that can name files (or folders) of samples, as dotted paths below "data".
   std::vector<std::string> file_fields = {};
-  /// Those of the fields that do, with their values. Null for none.
+  /// The fields of these options that name files, with their values. Null for none.
   std::vector<std::pair<std::string, std::string>> (*files)(const AnyOptions& options) = nullptr;
   /// The kinds of target with class targets, and the kind that the options have. Empty for none.
   std::vector<std::string> class_targets = {};

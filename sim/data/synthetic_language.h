@@ -36,7 +36,7 @@ struct FactOptions {
 struct SyntheticLanguageOptions {
   enum class Tokens { shared, own };
   int domains = 0;       ///< k
-  int first_domain = 0;  ///< among all domains of the seeds, of which k are drawn
+  int first_domain = 0;  ///< the first of the k domains, among all domains of the seeds
   int vocabulary = 0;    ///< V
   int order = 1;
   double switch_rate = 0;  ///< h

@@ -108,8 +108,8 @@ class Mlp {
 };
 
 /// The layers of `networks` equal networks as named arrays; their blocks follow one another. Arrays:
-/// <prefix>weight_<l> and <prefix>bias_<l>, l = 1 … depth. Shapes: (out, in) and (out), or (E, out, in) and
-/// (E, out) for a bank.
+/// `<prefix>weight_<l>` and `<prefix>bias_<l>`, l = 1 … depth. Shapes: (out, in) and (out), or (E, out, in)
+/// and (E, out) for a bank.
 template <class Real>
 std::vector<NamedArray<Real>> layer_arrays(const Mlp<Real>& mlp, const Real* parameters,
                                            const std::string& prefix, int networks = 0);

@@ -175,15 +175,14 @@ void GatingOptions::bind(Fields& fields) {
   fields.add("train", train, "gates in training");
   fields.add("eval", eval, "gates of test_loss_eval");
   fields.add("balance_rate", balance_rate, at_least(0),
-             "loss-free balancing: topk and top1 select by r_e + b_e, sigmoid by σ(γ_e) + b_e, and a "
-             "training step moves b_e by this against the sign of the expert's load error");
-  fields.add(
-      "balance_rule", balance_rule, {"sign", "error"},
-      "of balance_rate: b_e moves by its rate, sign, or by the rate times the load's error relative to "
-      "the mean load, error (Wang et al. 2024)");
+             "loss-free balancing: topk and top1 select by r_e + b_e, sigmoid by σ(γ_e) + b_e; each training "
+             "step moves b_e by this rate");
+  fields.add("balance_rule", balance_rule, {"sign", "error"},
+             "b_e moves against the load error by balance_rate times its sign, or times the error relative "
+             "to the mean load (Wang et al. 2024)");
   fields.add("jitter", jitter, fraction(),
-             "training steps multiply what the router reads, entry by entry, by U[1 − jitter, 1 + jitter] "
-             "(Switch Transformer); the experts read it as it is");
+             "training steps multiply each entry that the router reads by U[1 − jitter, 1 + jitter]; experts "
+             "read the entry itself (Switch Transformer)");
 }
 
 void ModelOptions::bind(Fields& fields) {
@@ -191,8 +190,8 @@ void ModelOptions::bind(Fields& fields) {
   fields.add_name("kind", name, names_of(ModelAxis::table()), help_of_kinds());
   if (name != kind.chosen()) kind.choose(name);
   fields.add("layers", layers, between(1, 64),
-             "layers L of the mixture; from two on h ← h + MoE(h) from layer to layer and a linear read-out; "
-             "of a transformer, with those that have no mixture");
+             "mixtures: layers L, from two on h ← h + MoE(h) and a linear read-out; transformers: all "
+             "layers, also those without a mixture");
   fields.add("attention", attention,
              "multi-head self-attention over the tokens of a sequence before each layer, learning at the "
              "experts' rate");
@@ -221,16 +220,14 @@ void ModelOptions::bind(Fields& fields) {
 
 void bind_match(Fields& fields, std::optional<Match>& match) {
   fields.add("match", match, {"expert", "moe", "active", "total"},
-             "dense models: the parameter count to match, of one expert or of the whole mixture that the "
-             "other fields describe; the dense network has one more layer than an expert and the nearest "
-             "width. Transformers with moe_layers []: their networks match a mixture in parameters that a "
-             "row passes (active), or in all");
+             "dense models: parameters to match, of one expert or the whole mixture; transformers with "
+             "moe_layers []: active parameters of a mixture, or all");
 }
 
 void bind_width(Fields& fields, std::optional<int>& width) {
   fields.add("width", width, between(1, 65536),
-             "dense models: hidden units of each layer, in place of match; depth is needed, too, and nothing "
-             "of a mixture. Transformers: width of a token's row");
+             "dense models: hidden units of each layer, in place of match (needs depth, takes nothing of a "
+             "mixture); transformers: width of a token's row");
 }
 
 void check(const ModelOptions& options) {

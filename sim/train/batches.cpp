@@ -91,6 +91,10 @@ SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& 
     orders_[order].rows.push_back(row);
   }
   for (Order& order : orders_) order.next = order.rows.size();
+  const bool is_empty =
+      std::all_of(orders_.begin(), orders_.end(), [](const Order& order) { return order.rows.empty(); });
+  if (this->rounds_ && is_empty)
+    throw InvalidOption("train.rounds", "given, needs training samples that have one true cluster each");
   this->x_.resize(batch_size_ * input_dim_);
   this->y_.resize(batch_size_ * output_dim_);
   if (!data.labels.empty()) this->labels_.resize(batch_size_ * tokens_);
@@ -100,10 +104,13 @@ SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& 
 template <class Real>
 int SampleBatches<Real>::advance() {
   if (this->rounds_) this->rounds_->advance();
-  const std::size_t place = this->rounds_ ? size(this->rounds_->task()) : 0;
-  if (place >= orders_.size() || orders_[place].rows.empty())
-    throw InvalidOption("train.rounds", fmt::format("the training set has no sample of cluster {}", place));
-  auto& [all, next] = orders_[place];
+  const auto place = [&] { return this->rounds_ ? size(this->rounds_->task()) : 0; };
+  // A round whose task has no training sample is passed over.
+  while (place() >= orders_.size() || orders_[place()].rows.empty()) {
+    while (!this->rounds_->is_last_step()) this->rounds_->advance();
+    this->rounds_->advance();
+  }
+  auto& [all, next] = orders_[place()];
   if (next == all.size()) {
     shuffle(engine_, all);
     next = 0;

@@ -22,7 +22,7 @@ constexpr double kSplitSpread = 0.5;
 /// Samples for the curvature of polishing in the search. More samples do not change which basin a start ends
 /// in.
 constexpr int kSearchCurvatureRows = 500;
-/// The random streams of oracle starts begin after those of all other starts.
+/// The random streams of oracle starts begin after the streams of all other starts.
 constexpr int kOracleStreams = 1 << 15;
 /// A loss below this value is rounding error, for data without noise.
 constexpr double kNoNoise = 1e-20;

@@ -14,7 +14,7 @@ namespace moelab {
 /// L(θ) = (1/n) Σ_i (f_θ(x_i) − y_i)² of a model that is a mixing measure, its gradient, and (1/n) JᵀJ with J
 /// = ∂f/∂θ. θ (p) are the parameters that learn.
 ///
-/// The values are those of the network, up to rounding. The network pads every row to 16 entries, and a fit
+/// The values equal the network's, up to rounding. The network pads every row to 16 entries, and a fit
 /// has two or three experts. Here the lanes hold samples (kernels::RidgeMixture). On 2 inputs and 3 experts
 /// one evaluation takes a tenth of the network's time.
 ///

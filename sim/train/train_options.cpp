@@ -52,8 +52,8 @@ void TrainOptions::bind(Fields& fields) {
   fields.add("clip_norm", clip_norm, positive(),
              "a gradient of all that learns with a larger Euclidean norm is scaled down to it");
   fields.add("expert_norm", expert_norm, {"none", "whole", "parts"},
-             "the gradient of each expert is divided by nothing, by its Euclidean norm, or by the sum of the "
-             "norms of its arrays (weights, biases), before clip_norm (Chen et al. 2022)");
+             "divides each expert's gradient before clip_norm: by nothing, by its norm, or by the sum of its "
+             "arrays' norms (Chen et al. 2022)");
   fields.add("schedule", schedule, "learning-rate schedule");
   fields.add("batch_size", batch_size, between(1, 1e7), "samples of a mini-batch (sample gradients)");
   fields.add("steps", steps, between(1, 1e12), "optimizer steps (give steps or epochs)");
@@ -216,9 +216,8 @@ void LeastSquaresOptions::bind(Fields& fields) {
   fields.add("memory", memory, between(1, 1000), "pairs of steps and gradient changes kept");
   fields.add("bound", bound, positive(), "largest absolute value of a parameter (default: none)");
   fields.add("likelihood", likelihood,
-             "maximum likelihood of a Gaussian mixture of linear experts, whose variances are fitted, in "
-             "place of least squares: EM from every start, Newton's method after it; memory and bound have "
-             "no effect (default: least squares; needs train.start \"best\")");
+             "fits a Gaussian mixture of linear experts by maximum likelihood, variances too: EM, then "
+             "Newton, without memory and bound (default: least squares; needs train.start \"best\")");
 }
 
 void LikelihoodOptions::bind(Fields& fields) {
@@ -250,10 +249,9 @@ const std::vector<KindEntry>& FitStartAxis::table() {
        "k-means, and at initial weights, in turn. The lowest minima are polished on all samples",
        BestStartOptions{}, BestStartOptions{}},
       {"search",
-       "at clusters of k-means, at clusters of residuals, at initial weights, and at the best fit with two "
-       "components merged and one split, in turn, until the two best basins are found repeatedly; starts "
-       "near "
-       "the true measure only bound the loss from below",
+       "starts in turn at clusters of k-means, clusters of residuals, initial weights, and the best fit with "
+       "two components merged and one split. It ends when it finds the two best basins repeatedly. Starts "
+       "near the true measure only bound the loss from below",
        SearchStartOptions{}, SearchStartOptions{}},
   };
   return starts;

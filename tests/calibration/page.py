@@ -201,7 +201,8 @@ def level_text(row):
     levels = sorted({cell["level"] for cell in row["cells"] if cell["intervals"]})
     if not levels or levels == [0.95]:
         return ""
-    return f"Level of the printed intervals: {', '.join(f'{100 * level:.4g} %' for level in levels)}.\n\n"
+    ends = dict.fromkeys(f"{100 * level:.4g} %" for level in (levels[0], levels[-1]))
+    return f"Level of the printed intervals: {' to '.join(ends)}.\n\n"
 
 
 def together_text(row):

@@ -40,7 +40,7 @@ class Program:
         """Runs a scenario in the folder `results`, which is made anew."""
         shutil.rmtree(self.folder / "results", ignore_errors=True)
         (self.folder / "scenario.json").write_text(json.dumps(scenario))
-        # Status 1 is that of a run whose cells all diverged, 3 that of a run without gnuplot, after the cells.
+        # Status 1: all cells of the run diverged. Status 3: gnuplot is missing, after the cells.
         text = self.ask("run", "scenario.json", "--out", "results", "--threads", 1, "--json", *options, statuses=(0, 3))
         return json.loads(text) if answer else None
 

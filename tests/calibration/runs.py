@@ -194,8 +194,8 @@ RATE_METRICS = ["test_loss_soft", "test_loss_top1", "test_loss_eval", "train_los
 def measure_slower(program, row, seeds, laws, scale):
     """The slope of imported errors against the slope of a base arm. Both are 0.
 
-    The losses of a base arm do not depend on data.dim. `data.spurious_dims` gives each arm draws of its own. Each
-    arm has a metric of its own, so that an import has a trial for each arm.
+    The losses of a base arm do not depend on data.dim. `data.spurious_dims` gives each arm its own draws. Each
+    arm has its own metric, so that an import has a trial for each arm.
     """
     arms = range(len(RATE_METRICS))
     scenario = mixture(CONSTANT, "constant", experts=1, steps=1, rate=1e-9)

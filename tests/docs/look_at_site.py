@@ -52,6 +52,9 @@ def main(site, folder):
     found = chromium("--dump-dom", (site / "search.html").as_uri() + "?q=uninformative")
     if not re.search(r"found [1-9]\d* page", found) or "explanation/verdicts.html" not in found:
         wrong.append("the search does not find 'uninformative'")
+    first = re.search(r'id="search-results">.*?<li[^>]*><a href="([^"]*)"', chromium("--dump-dom", (site / "search.html").as_uri() + "?q=sweep+experts"), re.S)
+    if not first or "howto/sweep_experts.html" not in first.group(1):
+        wrong.append(f"the search for 'sweep experts' begins with {first and first.group(1)}")
     for line in wrong:
         print(f"look_at_site: {line}", file=sys.stderr)
     print(f"look_at_site: {len(PAGES)} pages in {folder}")

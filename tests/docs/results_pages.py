@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "docs" / "site"))
 
+import figures  # noqa: E402
 import results  # noqa: E402
 import tables  # noqa: E402
 import typed_numbers  # noqa: E402
@@ -34,11 +35,14 @@ def run(name, claims, **fields):
             "builds": [{"name": "0.2.0", "cells": 4}], "figure": None, "claims": claims, "cells": []} | fields
 
 
-def ledger_of(runs, with_lists=True, checks=None):
+def ledger_of(runs, with_lists=True, checks=None, figures=None):
     """A ledger on disk, read again."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "runs").mkdir()
+        (folder / "figures").mkdir()
+        for stem, text in (figures or {}).items():
+            (folder / "figures" / f"{stem}.svg").write_text(text)
         lines, families = [], []
         for each in runs:
             stem = re.sub(r"[^\w-]", "-", each["run"], flags=re.A)
@@ -142,6 +146,16 @@ class Pages(unittest.TestCase):
         self.assertEqual(results.estimate_text(POINT | {"interval": [None, -0.10536]}), "0.820 [−∞, 0.900]")
         self.assertTrue(results.estimate_text(POINT | {"estimate": -40.0, "interval": [-90.0, 3.0]}).startswith("4.248e−18"))
 
+    def test_figures_that_are_older_than_the_layout_are_said(self):
+        drawn = "<svg><title>moelab_layout_{}</title></svg>"
+        ledger = ledger_of([run(name, [claim("a")], figure=f"figures/{name}.svg") for name in ("new", "old", "oldest")],
+                           figures={"new": drawn.format(results.present_layout()), "old": drawn.format(1), "oldest": "<svg/>"})
+        self.assertEqual(ledger.older_figures, ["old", "oldest"])
+        said = [stem for stem in ledger.runs if "An earlier version of the program drew" in results.run_page(ledger, stem)]
+        self.assertEqual(said, ["old", "oldest"])
+        shipped = results.older_figures(ROOT / "docs" / "results")
+        print(f"{len(shipped)} figures in docs/results are older than the layout: {', '.join(shipped)}")
+
     def test_home_counts_families_and_claims(self):
         home = results.home_page(ledger_of([run("x", [claim("a"), claim("b", "refuted", origin="ours")]), run("y", [claim("a")])]), "# R\n\nF.\n\n## More\n")
         shown = Shown(home)
@@ -238,6 +252,25 @@ class Tables(unittest.TestCase):
             self.assertEqual(tables.number_text(cell), shown)
         self.assertEqual(tables.number_text({"mean": -0.3, "half": 0.1}, 2), "−.30 ± .10")
         self.assertEqual(tables.cell_text(self.ledger, {"mean": 1.5, "half": 0.2, "scale": "ratio", "note": "4 of 5"}), "ratio 1.5 ± .2 (4 of 5)")
+
+
+class Figures(unittest.TestCase):
+    GROUP = '<g fill="none" color="black" stroke="currentColor" stroke-width="0.60" stroke-linecap="butt" stroke-linejoin="miter">'
+    LONG = ('<svg width="9" height="9" xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+            '<title>Gnuplot</title><defs>\n <circle id="a" r="1" fill="currentColor"/><use id="b" xlink:href="#a"/><circle id="c"/></defs>'
+            f'{GROUP}</g>{GROUP}<path stroke="rgb( 51,  51,  51)" d="M1.26,2.00 L3.04,4.0 "/></g>{GROUP}<path d="M1,1 L2,2"/></g>'
+            f'{GROUP}<use xlink:href="#b" color="rgb(0, 114, 178)" transform="translate(1.26,2.04) scale(1.5)"/>'
+            '<g stroke="none" fill="black"><text>a &lt; <tspan dy="-1">2</tspan> b</text></g></g></svg>')
+
+    def test_small_keeps_what_is_drawn(self):
+        short = figures.small(self.LONG)
+        for kept in ('stroke="#333333"', 'd="M1.3,2L3,4"', 'stroke="black"', 'id="a"', 'id="b"', 'color="#0072b2"',
+                     'translate(1.3,2) scale(1.5)', '<text>a &lt; <tspan dy="-1">2</tspan> b</text>', 'fill="currentColor"'):
+            self.assertIn(kept, short)
+        for gone in ("Gnuplot", 'id="c"', "linecap", "rgb"):
+            self.assertNotIn(gone, short)
+        self.assertEqual(short.count("stroke-width"), 1)  # groups that are alike become one
+        self.assertEqual(figures.small(short), short)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ bool mention(const std::string& pattern, std::vector<Named>& names) {
   return any;
 }
 
-/// Arms and claims of a scenario, with those of the scenario that it extends.
+/// Arms and claims of a scenario and of the scenario that it extends.
 Json arms_and_claims(const fs::path& scenario) {
   const Json own = read_json_file(scenario);
   Json whole = own.contains("extends")

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The calls that moelab_faults, preloaded into a program, lets fail, and how the program is told which.
+/// The calls that moelab_faults, preloaded into a program, lets fail, and how the program learns which.
 ///
 /// Environment of the program:
 ///   MOELAB_FAULT_CALL    a name of kCalls; without it nothing fails
@@ -10,6 +10,8 @@
 ///   MOELAB_FAULT_FOLDER  calls on files count and are traced where their path begins so; absolute
 ///   MOELAB_FAULT_COUNTS  a file of two std::uint64_t: calls seen and calls that failed, kept also by a kill
 ///   MOELAB_FAULT_HOST    the name that gethostname gives
+///   MOELAB_FAULT_CLOCK   the second since 1970 at which the clock of the day stands still
+///   MOELAB_FAULT_PROCESS the number that getpid gives
 ///   MOELAB_FAULT_TRACE   a file to which every change in the folder is appended, see TraceHeader
 /// The library takes itself out of the environment, so children are undisturbed.
 

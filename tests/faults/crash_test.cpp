@@ -36,7 +36,7 @@ Wish draw_wish(int data, Engine& engine) {
           draw_index(engine, 3) == 0};
 }
 
-/// A run folder with all that was asked of it. Numbers of one vector level never meet those of another.
+/// A run folder with all calls on it. Numbers of different vector levels never meet in one folder.
 struct Store {
   fs::path run;
   std::string level;
@@ -95,7 +95,7 @@ class CrashTest {
     data_ = content;
   }
 
-  /// Writes the wish's scenario; a file of its own for each start, as editors do.
+  /// Writes the wish's scenario; a new file for each start, as editors do.
   fs::path write_scenario(const Wish& wish) {
     const fs::path file = here_ / fmt::format("scenario{}.json", files_++ % 16);
     Json scenario = tiny();
@@ -228,7 +228,7 @@ class CrashTest {
     return entry->second;
   }
 
-  /// Lets the wish's run come to its end, and holds it against the reference.
+  /// Lets the wish's run come to its end, and compares it with the reference.
   void settle(Store& store, const Wish& wish) {
     ++tally.settled;
     if (wish.data < 2 && wish.data != data_) write_data(wish.data);

@@ -82,7 +82,7 @@ struct FailingBench : Bench {
   }
 };
 
-/// Holds how the program ended against what is promised.
+/// Compares how the program ended with the promise.
 void judge(const FailingBench& bench, const std::string& verb, const Fault& fault, const Ended& ended,
            const Ended& undisturbed, Findings& findings) {
   const std::string place = verb + ", " + fault.call->name + ": ";

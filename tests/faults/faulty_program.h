@@ -73,7 +73,7 @@ struct Ended {
   std::uint64_t seen = 0, failed = 0;  ///< calls of the fault's kind
 };
 
-/// What the library is told, with its files in `folder`; calls on files below `watched` count.
+/// The library's settings, with its files in `folder`. Calls on files below `watched` count.
 inline std::map<std::string, std::string> variables_of(const Fault& fault,
                                                        const std::filesystem::path& folder,
                                                        const std::filesystem::path& watched) {

@@ -52,6 +52,25 @@ TEST_CASE("machine: leases need locks that work, and a run without leases does n
   }
 }
 
+TEST_CASE("machine: a clock that stands still and a process number that returns repeat no journal's name") {
+  const MachineBench bench;
+  const std::string run = (bench.watched / "run").string();
+  const Variables frozen({{"MOELAB_FAULT_CLOCK", "1000000000"}, {"MOELAB_FAULT_PROCESS", "77"}});
+  for (const char* seeds : {"seeds.count=1", "seeds.count=2", "seeds.count=3"}) {
+    const Ended ended =
+        run_with({}, {"run", bench.file, "--out", run, "--set", seeds}, bench.here, bench.watched);
+    CHECK_MESSAGE(ended.status == 0, ended.err);
+  }
+  int journals = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(run) / "journal")) {
+    const std::string name = entry.path().filename().string();
+    CHECK_MESSAGE(name.find("-77-1000000000") != std::string::npos, name);
+    journals += entry.path().extension() == ".jsonl" ? 1 : 0;
+  }
+  CHECK(journals == 3);
+  CHECK(call({"verify", run}, bench.here / "log") == 0);
+}
+
 TEST_CASE("machine: verify says that it cannot read the folder of plans") {
   const MachineBench bench;
   const fs::path run = bench.watched / "run";

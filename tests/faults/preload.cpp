@@ -1,5 +1,5 @@
 /// A library for LD_PRELOAD: one call of call_table.h fails where the environment says so, and all that
-/// changes files is written to a trace. Calls count from the start of main, so those of the loader do not.
+/// changes files is written to a trace. Calls count from the start of main, without the loader's.
 
 #include "tests/faults/preload.h"
 
@@ -173,6 +173,18 @@ int gethostname(char* name, std::size_t size) noexcept {
   if (given == nullptr) return MOELAB_NEXT(gethostname)(name, size);
   std::strncpy(name, given, size);
   return 0;
+}
+
+int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  const char* const given = std::getenv("MOELAB_FAULT_CLOCK");
+  if (given == nullptr || clock != CLOCK_REALTIME) return MOELAB_NEXT(clock_gettime)(clock, now);
+  *now = {std::strtol(given, nullptr, 10), 0};
+  return 0;
+}
+
+pid_t getpid() noexcept {
+  const char* const given = std::getenv("MOELAB_FAULT_PROCESS");
+  return given == nullptr ? MOELAB_NEXT(getpid)() : static_cast<pid_t>(std::strtol(given, nullptr, 10));
 }
 
 void* malloc(std::size_t size) {

@@ -20,7 +20,7 @@ namespace moelab::faults {
 /// place of a failure.
 bool fails(Call call, bool* half = nullptr);
 
-/// The same for calls on files, of which those outside the folder do not count.
+/// The same for calls on files. Calls on files outside the folder do not count.
 bool fails(Call call, const char* path);
 bool fails(Call call, int descriptor, bool* half = nullptr);
 

@@ -45,7 +45,8 @@ class TracedDisk {
     bool is_folder = false;
     std::string content, flushed_content;             ///< of a file
     std::map<std::string, int> names, flushed_names;  ///< of a folder: nodes by name
-    /// Changes of `names` since the last flush; those of one rename stay together. −1: the name is free.
+    /// Changes of `names` since the last flush. The changes of one rename stay together. −1: the name is
+    /// free.
     std::vector<std::vector<std::pair<std::string, int>>> pending = {};
   };
   struct Opened {

@@ -28,6 +28,9 @@ struct Target {
 constexpr Target kTargets[] = {{"fuzz/corpus/scenario", fuzz_scenario},
                                {"fuzz/corpus/setting", fuzz_setting},
                                {"fuzz/corpus/journal", fuzz_journal},
+                               {"fuzz/corpus/dump_arrays", fuzz_dump_arrays},
+                               {"fuzz/corpus/dump_lines", fuzz_dump_lines},
+                               {"fuzz/corpus/dump_table", fuzz_dump_table},
                                {"sim/data/npy/files", fuzz_npy}};  // NumPy's own files serve twice
 
 /// The files of a corpus in the order of their names; make.py, which wrote one, is none of it.

@@ -18,8 +18,8 @@
 
 namespace moelab {
 
-/// The text with a checksum line that is right for what follows it, in place of its own where it has one: so
-/// that what lies behind the checksum is reached, too.
+/// The text with a correct checksum line, which replaces any present one. So the fuzzer reaches the code
+/// behind the checksum.
 inline std::string with_checksum(std::string_view text) {
   if (text.starts_with("{\n")) text.remove_prefix(2);
   if (text.find("\"checksum\"") < 4) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);

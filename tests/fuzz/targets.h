@@ -6,5 +6,6 @@
 /// and corpus_test.cpp with the corpora.
 
 #include "tests/fuzz/array_targets.h"
+#include "tests/fuzz/dump_targets.h"
 #include "tests/fuzz/scenario_targets.h"
 #include "tests/fuzz/store_targets.h"

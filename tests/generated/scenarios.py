@@ -34,7 +34,7 @@ GIVEN = {"": 0.2, "train_samples": 0.8, "batch_size": 0.8, "test_samples": 1, "s
 LEFT_OUT = {"$schema", "version", "extends", "tune", "profiles", "crossing"}
 
 TEXTS = {
-    "name": ["a", "b", "first"], "title": ["a title", "<b>x</b> & \u202e"], "score": [
+    "name": ["a", "b", "first"], "title": ["a title", "<b>x</b> & \u202e", "&#x1; ]]> \ufffe &#x41 &# \u2028"], "score": [
         "dot(x, w)", "dot(x, w) / (norm(w) * norm(x))", "log(dot(x, w))", "-norm(x - w)^2", "dot(w, a * x) + b"],
     "shape": ["d", "e"], "moe_layers": ["all", "alternate"], "x": ["step"], "series": ["arm"],
     "power_law": ["{x}"], "laws": ["power"],
@@ -174,7 +174,7 @@ class Language:
         return document
 
     def section(self, draw, name, around):
-        """A scenario of which one section was drawn again; data keep their generator."""
+        """A scenario with one section drawn again; data keep their generator."""
         if name not in ("data", "model", "loss", "train"):
             return self.scenario(draw, around)
         self.draw = draw

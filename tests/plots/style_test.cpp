@@ -116,6 +116,8 @@ TEST_CASE("presets have the widths of their pages, fonts that conferences take, 
           "\\label{fig:loss}\n");
     CHECK(file_text(folder.path() / "loss.txt") ==
           "Loss of L_o. Mean of n = 5120 rows, 95 % interval, n^{-1/2} & τ.\n");
+    const std::string svg = file_text(folder.path() / "loss.svg");
+    CHECK(svg.find(fmt::format("<title>moelab_layout_{}</title>", kLayoutVersion)) != std::string::npos);
   }
   CHECK_THROWS_AS(style_preset("nature", "--style"), UserError);
 }
@@ -176,6 +178,54 @@ TEST_CASE("names are shortened by meaning, and the caption has the key") {
   CHECK(letters.lines == std::vector<std::vector<std::string>>{{"P1"}, {"P2"}});
   CHECK(letters.key == " P1: " + std::string(60, 'm') + "; P2: frozen.");
   CHECK(math_text("test_loss of L_o, n^{-1/2}, x_12") == "test_loss of Lₒ, n⁻¹ᐟ², x₁₂");
+  // TeX's text fonts have other letters in the places of these signs.
+  CHECK(latex_text("a < b | c") == "a $<$ b $|$ c");
+  CHECK(signed_text("-0.05") == "−0.05");
+  CHECK(signed_text("-0.00") == "0.00");
+}
+
+TEST_CASE("compact panels that would be narrow have several rows, with labels at the outer ones") {
+  HeatMap map;
+  map.id = "map";
+  map.compact = true;
+  map.x_names = map.y_names = {"0", "1"};
+  map.panels.assign(4, HeatMapPanel{"a router", {0, 0, 0, 1}, {}});
+  map.style.width = 6.9;
+  const std::vector<PanelPlace> wide = HeatMapLayout(map).panels;
+  map.style = style_preset("icml", "style");
+  map.value_label = map.y_label = "a label that has two lines here";
+  const std::vector<PanelPlace> narrow = HeatMapLayout(map).panels;
+  CHECK(wide.back().bottom == wide.front().bottom);
+  CHECK(narrow[2].left == narrow[0].left);
+  CHECK(narrow[2].bottom + narrow[2].height < narrow[0].bottom);
+  CHECK(narrow[1].bottom == narrow[0].bottom);
+  CHECK_FALSE(narrow[1].has_x_labels);
+  CHECK(narrow[3].has_x_labels);
+  CHECK(narrow[2].has_y_labels);
+  CHECK_FALSE(narrow[3].has_y_labels);
+}
+
+TEST_CASE("long names of claims stand above their rows, and a lone interval is within its axis") {
+  Forest forest;
+  forest.id = "claims";
+  const std::string claim = "more_experts_specialise_sooner_than_fewer_experts";
+  forest.panels = {{"left ÷ right",
+                    true,
+                    1,
+                    {},
+                    "",
+                    {{claim, "320", "refuted", 2, 1.5, 3}, {claim, "640", "refuted", 3, 2, 5}}},
+                   {"left − right", false, 0, {}, "", {{"alone", "", "inconclusive", 0.02, -0.3, 0.34}}}};
+  const ForestLayout layout(forest);
+  CHECK(layout.caption == forest.caption);  // no letters stand for names
+  CHECK(layout.panels[0].own_y->high == 3);
+  CHECK(layout.panels[1].own_y->high == 2);
+  std::vector<std::string> names;
+  for (const PageMark& mark : layout.panels[0].marks)
+    if (mark.role == TextRole::row) names.push_back(mark.text);
+  CHECK(names == std::vector<std::string>{claim, "320", "640"});
+  CHECK(layout.panels[1].own_x->low <= -0.3);
+  CHECK(layout.panels[1].own_x->high >= 0.34);
 }
 
 TEST_CASE("ticks are 1-2-5 steps or powers, never values of the data") {

@@ -302,7 +302,7 @@ class Rebuilt:
             r.append(combine.sum(axis=2))
         return np.concatenate(outputs), np.concatenate(r)
 
-    # Attention before a mixture, and that of a transformer: weights, centres, output.
+    # Attention before a mixture and in a transformer: weights, centres, output.
 
     def averaged_attention(self, x):
         query, key, value = (self.get("attention_" + part) for part in ("query", "key", "value_output"))

@@ -40,7 +40,7 @@ def test_figures_show_the_programs_data(tiny_run, moelab_program):
 
 
 def painted_texts(figure: Any) -> list[str]:
-    """The texts of a figure, those of axes and ticks included."""
+    """The texts of a figure, with axes and ticks."""
     from matplotlib.text import Text
 
     figure.savefig(io.BytesIO(), format="png")
@@ -138,15 +138,17 @@ def test_styles_set_the_page(tiny_run):
     assert caught.value.path.startswith("style")
 
 
-def test_saved_fonts_are_true_type_whatever_the_user_sets(tiny_run):
+def test_saved_fonts_are_true_type_and_widths_exact_whatever_the_user_sets(tiny_run):
     import matplotlib
 
     with matplotlib.rc_context({"pdf.fonttype": 3, "pdf.compression": 0}):
-        for style in (None, "icml"):
+        for style, inches in ((None, None), ("icml", 3.25), ("neurips", 5.5)):
             for id in tiny_run.about["figures"]:
                 page = io.BytesIO()
                 tiny_run.figure(id, style=style).savefig(page, format="pdf")
                 assert b"/Type3" not in page.getvalue() and b"/FontFile2" in page.getvalue(), id
+                box = re.search(rb"/MediaBox *\[ *0 +0 +([\d.]+)", page.getvalue())
+                assert box and (inches is None or float(box[1]) / 72 == pytest.approx(inches, abs=0.01)), id
 
 
 def test_figures_are_painted_into_axes_of_the_user(tiny_run):

@@ -1,4 +1,4 @@
-"""Results of one's own as an arm: matched by seed and sweep point, judged, drawn, marked."""
+"""A user's results as an arm: matched by seed and sweep point, judged, drawn, marked."""
 
 from __future__ import annotations
 

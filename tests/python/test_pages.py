@@ -34,7 +34,7 @@ def blocks(page: Path, language: str) -> list[str]:
 def commands(page: Path) -> list[list[str]]:
     """The words of every command of the program: lines of code blocks, and code that begins with `moelab`."""
     text = page.read_text()
-    lines = [line for block in blocks(page, "(?:sh)?") for line in re.split(r"\n|&&", block)]
+    lines = [line for block in blocks(page, "(?:sh)?") for line in re.split(r"\n|&&", block.replace("\\\n", " "))]
     lines += re.findall(r"`((?:build/)?moelab [a-z][^`]*)`", text)
     words = []
     for line in lines:

@@ -61,3 +61,45 @@ def test_sample_is_the_programs(moelab_program, tmp_path):
         assert caught.value.path == path
     with pytest.raises(moelab.UserError, match="needs a value of the sweep"):
         moelab.sample(file, at={"data.train_samples": 5})
+
+
+def test_samples_of_a_run_carry_its_plan(tmp_path):
+    run = moelab.run(tiny_scenario(), out=tmp_path / "run", progress=False)
+    cells = set(run.table()["cell"])
+    for drawn in run.samples("frozen"):
+        assert drawn.numpy().plan == run.plan
+        assert drawn.cell in cells
+    assert moelab.sample(tiny_scenario()).plan == ""
+
+
+def test_samples_are_arrays_of_jax():
+    jax = pytest.importorskip("jax")
+    drawn = moelab.sample(tiny_scenario())
+    own = drawn.jax()
+    assert isinstance(own.x, jax.Array) and own.x.dtype == np.float32 and own.labels.dtype == np.int32
+    np.testing.assert_array_equal(np.asarray(own.test_x), drawn.test_x.astype(np.float32))
+    probs = jax.nn.softmax(own.test_x @ jax.numpy.ones((6, 4)) * jax.numpy.arange(4.0), axis=-1)
+    told = own.measure(probs=probs, outputs_top1=own.test_y * 0)
+    wanted = drawn.measure(probs=np.asarray(probs, np.float64), outputs_top1=drawn.test_y * 0)
+    assert told["routing_entropy"] == pytest.approx(wanted["routing_entropy"], rel=1e-5)
+    assert told["test_nmse_top1"] == pytest.approx(wanted["test_nmse_top1"], rel=1e-5)
+
+
+def test_measure_takes_half_precision():
+    torch = pytest.importorskip("torch")
+    drawn = moelab.sample(tiny_scenario())
+    outputs = torch.from_numpy(drawn.test_y).to(torch.bfloat16)
+    told = drawn.measure(outputs_top1=outputs)
+    assert told == drawn.measure(outputs_top1=outputs.float())
+    assert 0 < told["test_nmse_top1"] < 1e-3
+
+
+def test_measure_takes_nullable_types_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    drawn = moelab.sample(tiny_scenario())
+    half = drawn.test_y / 2
+    assert drawn.measure(outputs_top1=pandas.DataFrame(half).convert_dtypes()) == drawn.measure(outputs_top1=half)
+    holes = pandas.DataFrame(half).convert_dtypes()
+    holes.iloc[0, 0] = pandas.NA
+    with pytest.raises(moelab.UserError, match="dtype object"):
+        drawn.measure(outputs_top1=holes)

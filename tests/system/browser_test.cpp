@@ -47,7 +47,20 @@ constexpr const char* kProbe = R"js(<pre id="probe"></pre><script>
   pointAt(lines.querySelector("svg circle"));
   const shown = tip.hidden ? "" : tip.textContent;
   lines.querySelector("svg").dispatchEvent(new PointerEvent("pointerleave"));
-  const map = figures.find((f) => f.querySelector("svg rect"));
+  // The keyboard: arrows go from mark to mark, Escape leaves them.
+  const press = (node, key) => node.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  const walk = (figure, key) => {
+    const canvas = figure.querySelector("svg[tabindex]"), told = figure.querySelector(".tip");
+    canvas.focus();
+    const texts = [0, 1].map(() => { press(canvas, key); return told.textContent; });
+    const isFocused = document.activeElement === canvas, isShown = !told.hidden;
+    press(canvas, "Escape");
+    return { texts, isFocused, isShown, leaves: told.hidden, role: canvas.getAttribute("role"), says: told.getAttribute("role") };
+  };
+  const keyboard = [walk(lines, "ArrowRight"), walk(document.querySelector(".answer figure"), "ArrowDown")];
+  const unnamed = [...document.querySelectorAll("svg[tabindex], svg[role=img], input, button, img")]
+    .filter((n) => !(n.getAttribute("aria-label") || n.getAttribute("alt") || n.textContent.trim())).length;
+  const map = figures.find((f) => f.querySelector('svg[aria-label="colour scale"]'));
   pointAt(map.querySelector("svg rect"));
   const moving = figures.find((f) => f.querySelector("input[type=range]") && f.querySelector("svg rect"));
   const numbers = () => [...moving.querySelector("svg").querySelectorAll("text[style]")].map((t) => t.textContent).join(" ");
@@ -89,6 +102,7 @@ constexpr const char* kProbe = R"js(<pre id="probe"></pre><script>
     numbersMove, plane: { moves: atStart !== atEnd, returns: regions() === atEnd, startName, covered, tip: plane.querySelector(".tip").textContent },
     overlaps, ticks, scales: document.querySelectorAll('svg[aria-label="colour scale"]').length,
     clipped: lines.querySelectorAll("g[clip-path] circle").length,
+    keyboard, unnamed, points: document.querySelector(".claim .points").textContent,
     mapShown: map.querySelector(".tip").textContent,
     widest: Math.max(...figures.map((f) => f.getBoundingClientRect().width)),
     outside: performance.getEntriesByType("resource").filter((r) => !r.name.startsWith("data:")).length,
@@ -153,8 +167,21 @@ TEST_CASE("browser: the report loads from disk without errors, figures are there
   CHECK(found.at("pressed") == "false");
   CHECK(found.at("shown").get<std::string>().starts_with("learned\ntraining samples 20\n"));
   CHECK(found.at("hiddenAfter") == true);
-  CHECK(found.at("mapShown").get<std::string>().find("training samples 20") != std::string::npos);
+  const std::string on_map = found.at("mapShown").get<std::string>();
+  CHECK_MESSAGE(on_map.find("training samples 20") != std::string::npos, on_map);
   CHECK(found.at("overlaps") == 0);
+  for (const Json& walk : found.at("keyboard")) {
+    CAPTURE(walk.dump());
+    CHECK(walk.at("texts")[0] != walk.at("texts")[1]);
+    for (const char* what : {"isFocused", "isShown", "leaves"}) CHECK(walk.at(what) == true);
+    CHECK(walk.at("role") == "application");
+    CHECK(walk.at("says") == "status");
+  }
+  CHECK(found.at("unnamed") == 0);
+  // Tables name places as figures do.
+  const std::string points = found.at("points").get<std::string>();
+  CHECK_MESSAGE(points.find("samples = 32768") != std::string::npos, points);
+  CHECK(points.find("data.train_samples") == std::string::npos);
   CHECK(found.at("scales") == 6);  // beside each panel: two arms in three figures
   CHECK(found.at("clipped") == 4);
   const Json& ticks = found.at("ticks");

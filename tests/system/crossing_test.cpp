@@ -43,7 +43,7 @@ std::map<std::string, int> records_of(const fs::path& run) {
   return records;
 }
 
-/// Runs the command in two processes at a time, one of which is killed and started again as long as `kills`
+/// Runs the command in two processes at a time. Kills one of them and starts it again, as long as `kills`
 /// last.
 void run_twice_through_kills(const std::vector<std::string>& words, const fs::path& log, int kills,
                              std::chrono::microseconds whole) {

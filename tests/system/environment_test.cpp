@@ -1,5 +1,5 @@
-/// The built program where the system gives less than it asks for, takes away what it works on, or puts
-/// something else in its place: a status and a sentence, never a crash, a hang or a defect.
+/// The built program where the system gives less than it asks for, takes its files away, or replaces
+/// them: a status and a sentence, never a crash, a hang or a defect.
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

@@ -123,7 +123,7 @@ TEST_CASE("program: verbs that need not write answer on a folder that is read-on
   REQUIRE(call({"run", bench.file, "--out", bench.run}, log) == 0);
   const std::string table = exported(bench.folder, bench.run, false);
   fs::remove(fs::path(bench.run) / "claims.json");
-  // A mount of its own for root, whom permissions do not stop.
+  // A separate mount for root, whom permissions do not stop.
   const auto call_there = [&](const std::string& words) {
     const std::string script =
         "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" && \"$0\" " + words;

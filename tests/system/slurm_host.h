@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a Slurm of one machine is told of that machine.
+/// The settings of a Slurm with one machine.
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>

@@ -100,7 +100,7 @@ TEST_CASE("slurm: an array of twenty tasks, one of them killed and requeued, giv
   CHECK(file_text(log).find("20 tasks for 40 cells") != std::string::npos);
 
   const std::string killed = kill_a_task(cluster);
-  // While the job runs, whoever looks sees the whole plan and what is recorded of it.
+  // While the job runs, every reader sees the whole plan and its recorded cells.
   const Json before = status_of(run, log);
   CHECK(before.at("missing") > 0);
   CHECK(before.at("failed") == 0);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// A program in a terminal of its own, at which a test types.
+/// A program in a new terminal. A test types there.
 
 #include <pty.h>
 #include <unistd.h>

@@ -241,7 +241,8 @@ std::vector<Check> acmoe2025_lemma1_checks() {
        "the largest |dmu_q|, 3 of 8 (share of random instances)",
        CheckVerdict::fails, [](Effort effort) { return check_concentrated(effort, false); }},
       {id + "concentrated.corrected", source,
-       "the same where each tight feature has a weight of at least 1, the mean: share of random instances",
+       "|dmu|_M >= |dmu| where each tight feature has a weight of at least 1, the mean, and the largest "
+       "|dmu_q|: share of random instances",
        CheckVerdict::holds, [](Effort effort) { return check_concentrated(effort, true); }}};
   struct Law {
     const char* name;

@@ -283,13 +283,14 @@ std::vector<Check> acmoe2025_proposition1_checks() {
        "= I (share of random instances)",
        CheckVerdict::holds, [](Effort effort) { return check_fewer_errors(effort, false, metric_of_clean); }},
       {id + "contaminated", source,
-       "the same with noise, log sigma ~ N(0, 1), log sigma_eps ~ N(0, 2^2), dmu ~ N(0, I), d = 8: frequency "
+       "two clusters with noise, log sigma ~ N(0, 1), log sigma_eps ~ N(0, 2^2), dmu ~ N(0, I), d = 8: "
+       "frequency "
        "of instances in which M of the clean cluster assigns more points wrongly, against the proposition: a "
        "regression against .40 of an earlier simulation",
        CheckVerdict::regression, [](Effort effort) { return check_more_errors(effort); }},
       {id + "re_estimated", source,
-       "the same noise, M = diag(1/sqrt(sigma^2 + sigma_eps^2)) from the contaminated points, as inferred in "
-       "the paper's method: share of instances in which M assigns no more points wrongly",
+       "two clusters with noise, M = diag(1/sqrt(sigma^2 + sigma_eps^2)) from the contaminated points, as "
+       "inferred in the paper's method: share of instances in which M assigns no more points wrongly",
        CheckVerdict::holds,
        [](Effort effort) { return check_fewer_errors(effort, true, metric_of_contaminated); }},
       {id + "isotropic", source,
@@ -306,14 +307,17 @@ std::vector<Check> acmoe2025_proposition1_checks() {
        CheckVerdict::fails,
        [](Effort effort) { return check_router_errors(effort, draw_unrelated_pair, dot_product_margin); }},
       {id + "dot_product.corrected", source,
-       "the same for the largest h'M e_k - e_k'M e_k / 2, which is the nearest mean in M",
+       "for the router that takes the largest h'M e_k - e_k'M e_k / 2, the nearest mean in M, M = "
+       "diag(1/sigma) assigns no more points wrongly than M = I, without noise: share of random pairs",
        CheckVerdict::holds,
        [](Effort effort) { return check_router_errors(effort, draw_unrelated_pair, centred_margin); }},
       {id + "dot_product.shipped_law", source,
        "for the largest h'M e_k on the law of scenarios/acmoe2025: share of ordered pairs of clusters",
        CheckVerdict::fails,
        [](Effort effort) { return check_router_errors(effort, draw_shipped_clusters, dot_product_margin); }},
-      {id + "dot_product.shipped_law_corrected", source, "the same for the largest h'M e_k - e_k'M e_k / 2",
+      {id + "dot_product.shipped_law_corrected", source,
+       "for the largest h'M e_k - e_k'M e_k / 2 on the law of scenarios/acmoe2025: share of ordered pairs of "
+       "clusters",
        CheckVerdict::holds,
        [](Effort effort) { return check_router_errors(effort, draw_shipped_clusters, centred_margin); }}};
 }
@@ -446,15 +450,17 @@ std::vector<Check> acmoe2025_proposition2_checks() {
        "S",
        CheckVerdict::holds, [](Effort effort) { return check_near_axis(effort); }},
       {id + "near_axis.variance", source,
-       "the same for M = diag(S)^-1, which even near the axes is no better than chance", CheckVerdict::fails,
-       [](Effort effort) { return check_near_axis(effort, scale_by_variance); }},
+       "kappa(M S M) <= kappa(S) for M = diag(S)^-1 and eigenvectors of S near the axes, where it is no "
+       "better than chance: share of random S",
+       CheckVerdict::fails, [](Effort effort) { return check_near_axis(effort, scale_by_variance); }},
       {id + "wishart.deviation", source,
        "kappa(M S M) > kappa(S), against the proposition, for M = diag(S)^(-1/2) and S ~ Wishart(I, 16), d = "
        "8: frequency, a regression against .05 of an earlier simulation",
        CheckVerdict::regression,
        [](Effort effort) { return check_wishart(effort, scale_by_deviation, 0.05, 0.01); }},
       {id + "wishart.variance", source,
-       "the same for M = diag(S)^-1: frequency, a regression against .5 of an earlier simulation",
+       "kappa(M S M) > kappa(S), against the proposition, for M = diag(S)^-1 and S ~ Wishart(I, 16), d = 8: "
+       "frequency, a regression against .5 of an earlier simulation",
        CheckVerdict::regression,
        [](Effort effort) { return check_wishart(effort, scale_by_variance, 0.5, 0.1); }}};
 }
@@ -479,14 +485,18 @@ std::vector<Check> acmoe2025_pooled_moment_checks() {
        "kappa of the second moment pooled over 16 clusters, each scaled by its own M = diag(1/s), is at "
        "most that without M: share of draws of the law of scenarios/acmoe2025",
        CheckVerdict::fails, [](Effort effort) { return check_pooled_moment(effort, kShippedMeanStd); }},
-      {id + "zero_means", source, "the same where all means are 0", CheckVerdict::holds,
-       [](Effort effort) { return check_pooled_moment(effort, 0); }},
+      {id + "zero_means", source,
+       "kappa of the second moment pooled over 16 clusters, each scaled by its own M = diag(1/s), is at most "
+       "that without M where all means are 0: share of draws",
+       CheckVerdict::holds, [](Effort effort) { return check_pooled_moment(effort, 0); }},
       {id + "row_factor", source,
        "kappa of the Hessian in one row of a router on that law, the mean of B(h)(M h)(M h)' with the row "
        "factor B, is at most that without M: share of random mixtures",
        CheckVerdict::fails, [](Effort effort) { return check_pooled_hessian(effort, kShippedMeanStd); }},
-      {id + "row_factor_zero_means", source, "the same where all means are 0", CheckVerdict::fails,
-       [](Effort effort) { return check_pooled_hessian(effort, 0); }}};
+      {id + "row_factor_zero_means", source,
+       "kappa of the Hessian in one row of a router, the mean of B(h)(M h)(M h)' with the row factor B, is "
+       "at most that without M where all means are 0: share of random mixtures",
+       CheckVerdict::fails, [](Effort effort) { return check_pooled_hessian(effort, 0); }}};
 }
 
 CheckFinding check_pooled_hessian(const CheckEffort& effort, double mean_std) {
@@ -554,8 +564,8 @@ std::vector<Check> acmoe2025_router_hessian_checks() {
        "difference of the nearest multiple)",
        CheckVerdict::fails, [](Effort effort) { return check_router_hessian(effort, constant_curvature); }},
       {id + ".corrected", source,
-       "it is E[B(h)(Mh)(Mh)'], B = 2 r^2 |o - f|^2 + 2 r (1 - 2 r)(f - y).(o - f) for the row's "
-       "probability r and output o (largest relative difference from differences of the gradient)",
+       "the Hessian in one row of the router is E[B(h)(Mh)(Mh)'], B = 2 r^2 |o - f|^2 + 2 r (1 - 2 r)(f - "
+       "y).(o - f), r the row's probability, o its output (largest relative difference)",
        CheckVerdict::holds, [](Effort effort) { return check_router_hessian(effort, exact_curvature); }}};
 }
 

@@ -19,7 +19,7 @@ constexpr double kEmRounding = 1e-6;
 constexpr double kEmLevel = 0.999;
 
 /// The quotient of the last two steps of EM for ½ N(μ, S) + ½ N(−μ, S) on rows x (n, d), from a start of μ.
-/// EM estimates μ and S, or with `spherical` μ and the variance of S = v I. Lengths are those of S^{-1}.
+/// EM estimates μ and S, or with `spherical` μ and the variance of S = v I. The metric of lengths is S^{-1}.
 double em_rate(const Matrix& x, bool spherical, Vector mean) {
   const Eigen::Index dim = x.cols();
   const Matrix second_moment = x.transpose() * x / static_cast<double>(x.rows());
@@ -60,7 +60,7 @@ EmRates em_rates(const CheckEffort& effort, bool spherical) {
     Matrix x = draw_normals(engine, kEmRows, kEmDim) * deviations.asDiagonal();
     for (Eigen::Index row = 0; row < x.rows(); ++row)
       x.row(row) += (row % 2 == 0 ? 1.0 : -1.0) * mean.transpose();
-    // Rows in the space of M: distances there are those of the metric M.
+    // Rows scaled so that Euclidean distances are distances in the metric M.
     const Vector root = inverse_weights(deviations).cwiseSqrt();
     const auto rate_in = [&](const Vector& scale) {
       return em_rate(x * scale.asDiagonal(), spherical, 0.5 * scale.cwiseProduct(mean));
@@ -135,7 +135,9 @@ std::vector<Check> acmoe2025_remark4_checks() {
        "their own: share of instances in which the error shrinks by more in each step",
        CheckVerdict::fails, [](Effort effort) { return check_em(effort, false); }},
       {id + "spherical", source,
-       "the same for spherical components, where the tighter feature has the larger difference of means",
+       "EM for a mixture of spherical Gaussians, where the tighter feature has the larger difference of "
+       "means, converges faster after the map by M: share of instances in which the error shrinks by more in "
+       "each step",
        CheckVerdict::fails, [](Effort effort) { return check_em(effort, true); }},
       {id + "corrected", source,
        "for spherical components EM converges faster after the map by M on average: gain of the rate (low "

@@ -198,7 +198,7 @@ CheckFinding check_lemma1(const CheckEffort& effort, const CentreStep& step) {
 std::vector<Check> dikkala2023_lemma1_checks() {
   return {{kCentreId, "Dikkala et al. 2023, Lemma 1",
            "with f(x) = u_j, j = argmin |u_j - x|, and target x, the gradient step on the squared loss is "
-           "the k-means step u_j + (2 eta n_j / n)(mean of cluster j - u_j); the step is the trainer's",
+           "the k-means step u_j + (2 eta n_j / n)(mean of cluster j - u_j). The step is the trainer's",
            CheckVerdict::holds, [](Effort effort) { return check_lemma1(effort); }}};
 }
 

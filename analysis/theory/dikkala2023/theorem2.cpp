@@ -239,7 +239,8 @@ std::vector<Check> dikkala2023_theorem2_checks() {
        "(largest difference in standard errors)",
        CheckVerdict::holds, [](Effort effort) { return check_coverage(effort); }},
       {coverage + ".bound", source,
-       "they do with probability >= 1 - 1/poly(k): (1 - P) k^(c - 1) <= 1 for c > 1 (largest over k and c)",
+       "c k ln k samples cover all k clusters with probability P >= 1 - 1/poly(k): (1 - P) k^(c - 1) <= 1 "
+       "for c > 1 (largest over k and c)",
        CheckVerdict::holds, [](Effort) { return check_coverage_bound(); }},
       {distance + ".exact", source + ", (1)",
        "Pr[|x_i - x_j| <= C sqrt(d)] <= d^-10 across 1-separated components for small C: log10(Pr d^10), "
@@ -470,8 +471,8 @@ std::vector<Check> dikkala2023_sample_router_checks() {
        "a power of d at 1/4 (flattest end of the 99.9 % interval)",
        CheckVerdict::holds, [](Effort effort) { return check_off_cluster_mass(effort, kRouterClusters); }},
       {mass + ".one_ray", source,
-       "the same for two centres on one ray, 1 sqrt(d) and 3 sqrt(d): separated, not random, and the "
-       "first one loses all mass",
+       "two separated centres on one ray, at 1 sqrt(d) and 3 sqrt(d), are not random, and the first one "
+       "loses all routing mass: the slopes of its logarithm as for random centres",
        CheckVerdict::hypotheses_not_met,
        [](Effort effort) { return check_off_cluster_mass(effort, 2, ray_centres); }},
       {kSpecialistsId, source,
@@ -479,20 +480,23 @@ std::vector<Check> dikkala2023_sample_router_checks() {
        "|u_j - v_c| / |v_c| (largest over clusters and runs)",
        CheckVerdict::holds, [](Effort effort) { return check_specialists(effort); }},
       {kSpecialistsId + std::string("_in_printed_setting"), source,
-       "the same for k = 16 and d = 32, with n = d k log k samples and 8 log n steps of descent on all "
-       "samples",
+       "from rows at samples, 8 log n steps of descent on all n = d k log k samples end with a specialist "
+       "u_j -> v_c for each of k = 16 clusters in d = 32: the least |u_j - v_c| / |v_c| (largest over "
+       "clusters and runs)",
        CheckVerdict::holds, [](Effort effort) { return check_sample_specialists(effort, false); }},
       {"dikkala2023.theorem2.directions", source,
-       "there, as many steps again keep the directions of the router's rows (least cosine of a row with "
-       "itself)",
+       "after 8 log n steps on n = d k log k samples (k = 16, d = 32), as many steps again keep the "
+       "directions of the router's rows (least cosine of a row with itself)",
        CheckVerdict::holds, [](Effort effort) { return check_sample_specialists(effort, true); }},
       {"dikkala2023.theorem2.frozen_specialists", source,
-       "the same with rows that stay at their samples: it is where they start that the specialists come "
-       "from, no learning of the router",
+       "with rows that stay at their samples, training also ends with a specialist u_j -> v_c for each "
+       "cluster, so specialists need no learning of the router: the least |u_j - v_c| / |v_c| (largest over "
+       "clusters and runs)",
        CheckVerdict::holds, [](Effort effort) { return check_specialists(effort, 1, 0); }},
       {"dikkala2023.theorem2.small_specialists", source + ", without rows at samples",
-       "the same from a hundredth of the samples: such routers do not tell clusters apart, and there is "
-       "no specialist for some",
+       "from rows at a hundredth of samples, which do not tell clusters apart, training ends with a "
+       "specialist u_j -> v_c for each cluster: the least |u_j - v_c| / |v_c| (largest over clusters and "
+       "runs)",
        CheckVerdict::fails, [](Effort effort) { return check_specialists(effort, 0.01); }}};
 }
 

@@ -200,7 +200,9 @@ std::vector<Check> graph_of_tokens2025_proposition1_checks() {
              symbol_of(kind)),
          CheckVerdict::holds, [kind](Effort effort) { return check_entropy_limit(effort, kind, false); }});
     list.push_back({id + "limit." + name + ".all_tokens", source,
-                    "the same mixing over all tokens, as the router does (Definitions 2 and 5)",
+                    fmt::format("H(p_i) <= H(r_i) as {} -> 0, mixing over all tokens, as the router does "
+                                "(Definitions 2 and 5) (largest excess, nats)",
+                                symbol_of(kind)),
                     CheckVerdict::fails,
                     [kind](Effort effort) { return check_entropy_limit(effort, kind, true); }});
     constexpr const char* kNames[] = {"01", "1", "2", "root_d"};

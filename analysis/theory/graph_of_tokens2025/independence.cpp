@@ -214,7 +214,10 @@ std::vector<Check> graph_of_tokens2025_independence_checks() {
        "without U, tokens being independent, so are experts in the plain model: I(e_1; e_2) = 0 (largest)",
        CheckVerdict::holds,
        [](Effort effort) { return check_independent_without_tokens(effort, TokenModel::plain); }},
-      {id + "attention", source, "and in that of attention before it, given X", CheckVerdict::holds,
+      {id + "attention", source,
+       "without U, tokens being independent, so are experts given X in the model with attention before it: "
+       "the information of two experts is 0 (largest)",
+       CheckVerdict::holds,
        [](Effort effort) { return check_independent_without_tokens(effort, TokenModel::attention); }},
       {id + "similarity_aware", source,
        "without U they are dependent in the similarity-aware model: I(e_1; e_2) > 0 (least)",

@@ -97,7 +97,7 @@ constexpr double kKinkSpreads[] = {0.01, 0.02};
 constexpr double kBelowTwo = 1.9;
 /// Rates of components that share a cell: of all of their parameters, and of rectifiers.
 constexpr double kQuarter = -0.25, kThird = -1.0 / 3, kHalf = -0.5;
-/// The error of a slope of distances over 256 rows, a few of which are near a rectifier's kink.
+/// The error of a slope of distances over 256 rows. A few rows are near a rectifier's kink.
 constexpr double kSlopeError = 0.05;
 
 Matrix draw_inputs(const CheckEffort& effort, const char* id, int rows = kInputRows) {
@@ -191,12 +191,11 @@ void add_unit_pair(const NamedForm& gate, const NamedForm& expert, const char* s
                     CheckVerdict::holds, [form](Effort effort) { return check_gram(effort, form); }});
   if (!can_split(form)) return;
   if (form.expert == MixtureForm::Expert::relu) {
-    checks.push_back({name + ".kinks", source,
-                      "where |(a, b)| = 1, " + unit_argument(form) +
-                          "; experts e apart in one cell have |f_G - f*| of lower order than e^2, namely "
-                          "e^(3/2) as e falls: "
-                          "rate n^(-1/3)",
-                      CheckVerdict::holds, [form](Effort effort) { return check_kinks(effort, form); }});
+    checks.push_back(
+        {name + ".kinks", source,
+         "where |(a, b)| = 1, " + unit_argument(form) +
+             ". Experts e apart in one cell have |f_G - f*| of order e^(3/2), below e^2: rate n^(-1/3)",
+         CheckVerdict::holds, [form](Effort effort) { return check_kinks(effort, form); }});
     return;
   }
   const auto run = [](const MixtureForm& own) {
@@ -204,7 +203,7 @@ void add_unit_pair(const NamedForm& gate, const NamedForm& expert, const char* s
   };
   checks.push_back({name + ".second_order", source,
                     "where |(a, b)| = 1, " + unit_argument(form) +
-                        "; any number of components of one cell change f to second order: rate n^(-1/4) "
+                        ". Any number of components of one cell change f to second order: rate n^(-1/4) "
                         "(ways in which they do not)",
                     CheckVerdict::holds, run(form)});
   if (form.expert == MixtureForm::Expert::power) return;
@@ -261,16 +260,15 @@ std::vector<NamedForm> with_unit_experts(const NamedForm& gate) {
 
 std::string unit_argument(const MixtureForm& form) {
   if (form.expert == MixtureForm::Expert::relu)
-    return "rectifiers with different unit (a, b) have their kinks on different hyperplanes, so that they "
-           "are "
-           "linearly independent";
+    return "rectifiers with different unit (a, b) have kinks on different hyperplanes: they are linearly "
+           "independent";
   if (form.expert != MixtureForm::Expert::power)
     return "h, h' and h'' times powers of x are linearly independent, and so are experts with different (a, "
            "b)";
   if (form.power == 1)
     return "sum_i p_i (a, b)_i = (a, b)* holds for equal (a, b) alone, since a sphere is strictly convex";
   return "sum_i p_i <(a, b)_i, z>^p = <(a, b)*, z>^p at z = (a, b)* needs <(a, b)_i, (a, b)*>^p = 1 for all "
-         "i, so that experts are equal up to the sign of an even power";
+         "i. Then experts are equal up to the sign of an even power";
 }
 
 MixingMeasure on_sphere(MixingMeasure measure) {

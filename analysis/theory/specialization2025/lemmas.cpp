@@ -229,11 +229,11 @@ std::vector<Check> specialization2025_lemma_checks() {
   };
   return {{id + "cycle.as_printed", lemma1,
            "steps +d, -d along a cycle, 0 < d <= 1/K, here 1/K, keep K nonzeros a row, row sums 1 and column "
-           "sums N/E and raise the variance of nonzeros in the cycle's rows to 2 d^2/K (largest deviation)",
+           "sums N/E. They raise the variance of nonzeros in the cycle's rows to 2 d^2/K (largest deviation)",
            CheckVerdict::fails, [](Effort) { return check_cycle(1); }},
           {id + "cycle.corrected", lemma1,
-           "steps +d, -d along a cycle, d = 1/(2K), keep K nonzeros a row, row sums 1 and column sums N/E "
-           "and raise the variance of nonzeros in the cycle's rows to 2 d^2/K (largest deviation)",
+           "steps +d, -d along a cycle, d = 1/(2K), keep K nonzeros a row, row sums 1 and column sums N/E. "
+           "They raise the variance of nonzeros in the cycle's rows to 2 d^2/K (largest deviation)",
            CheckVerdict::holds, [](Effort) { return check_cycle(0.5); }},
           {id + "existence.as_printed", lemma1,
            "for K >= 2 there is a support with K ones a row and even column sums that has a cycle (cases of "

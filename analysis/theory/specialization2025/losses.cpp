@@ -230,7 +230,7 @@ std::vector<Check> specialization2025_cross_gradient_checks() {
     const std::string ending = layers == 1 ? "" : "_in_two_layers";
     const std::string norm =
         std::string(layers == 1 ? " in one layer" : " in two layers, as in the paper's models") +
-        " (its norm over that of the term's gradient in the others)";
+        " (its norm over the norm of the term's gradient in the others)";
     for (const Statement& statement :
          {Statement{"aux", Role::expert, "the balance loss has no gradient in the experts"},
           Statement{"variance", Role::expert, "the variance loss has no gradient in the experts"},

@@ -1,3 +1,4 @@
+// On a phone, tables of words become lists (moelab.css): each cell carries the head of its column. Tables of numbers scroll.
 // Tables with fifteen rows and more get a search, and sort by the column that is clicked. A head with data-filter gets a
 // list of its column's values. The page's address may choose one: ?verdict=refuted. A table with data-rows shows that many
 // rows at first.
@@ -11,8 +12,25 @@ document.addEventListener("DOMContentLoaded", () => {
     return isNaN(x) || isNaN(y) ? a.localeCompare(b, undefined, { numeric: true }) : x - y;
   };
 
+  // Paths break after a slash.
+  for (const code of document.querySelectorAll(".bd-article td code .pre")) {
+    const parts = code.textContent.split(/(?<=\/)(?=.)/);
+    code.replaceChildren(...parts.flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part])));
+  }
+
   for (const table of document.querySelectorAll(".bd-article table.table")) {
     const body = table.tBodies[0];
+    if (body?.rows.length && table.tHead?.rows[0].cells.length > 2 && !table.className.match(/claims|points|runs|counts/)) {
+      const cells = [...body.rows].flatMap((row) => [...row.cells]);
+      const words = cells.filter((cell) => cell.textContent.trim().split(/\s+/).length > 5);
+      if (words.length * 5 > cells.length) {
+        table.classList.add("stacked");
+        for (const cell of cells) {
+          cell.dataset.head = table.tHead.rows[0].cells[cell.cellIndex].textContent;
+          cell.classList.toggle("blank", !cell.textContent.trim());
+        }
+      }
+    }
     if (!body || body.rows.length < 15 || !table.tHead || table.classList.contains("counts")) continue;
     // An empty first cell continues the row above: the row is found by its words, too.
     let above = "";

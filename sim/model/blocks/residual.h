@@ -78,12 +78,12 @@ enum class Normalization { layer, rms };
 
 /// Normalises each row x (d). `layer` (Ba et al. 2016): y = g ∘ x̂ + b with x̂ = (x − mean x) / √(var x +
 /// 1e-5). `rms` (Zhang, Sennrich 2019): y = g ∘ x / √(mean x² + 1e-5). g starts at 1 and b at 0. Arrays:
-/// <prefix>norm_gain and, for `layer`, <prefix>norm_bias (d).
+/// `<prefix>norm_gain` and, for `layer`, `<prefix>norm_bias` (d).
 template <class Real>
 std::unique_ptr<Block<Real>> make_normalization(Normalization kind, int dim, const std::string& prefix);
 
 /// A block f after a normalisation: f(norm(x)). Parameters [f's | norm's], so the values of the chain are
-/// also values of f. State and signals are f's. The names of f's arrays also begin with <prefix>.
+/// also values of f. State and signals are f's. The names of f's arrays also begin with `prefix`.
 template <class Real>
 std::unique_ptr<Block<Real>> make_normalized(Normalization kind, int dim, const std::string& prefix,
                                              std::unique_ptr<Block<Real>> block);

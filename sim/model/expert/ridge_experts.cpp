@@ -31,7 +31,7 @@ Real power(Real base, int exponent) {
   return result;
 }
 
-/// The arrays of a batch's passes, all (n, o · padded(E)) but for those of unit experts.
+/// The arrays of a batch's passes, all (n, o · padded(E)) except for unit experts.
 template <class Real>
 struct RidgeScratch final : Scratch {
   AlignedVector<Real> directions;             ///< W' of unit experts (d + 1, o · padded(E))
@@ -238,7 +238,7 @@ class RidgeBank final : public ExpertBank<Real> {
     if (activation_.kind == Activation::Kind::identity) return;
     const std::size_t count = entries(rows, columns_);
     reserve_entries(mine.slopes, count);
-    // Each kind has a loop of its own, which the compiler can turn into vector instructions.
+    // Each kind has its own loop, which the compiler can turn into vector instructions.
     const auto apply = [&](const auto& write) {
       for (std::size_t i = 0; i < count; ++i) write(mine.values[i], mine.slopes[i]);
     };
@@ -321,7 +321,7 @@ std::unique_ptr<ExpertBank<Real>> make_polynomial_bank(const AnyOptions& options
   return make_ridge_bank<Real>({Activation::Kind::power, own.power}, own, setting);
 }
 
-/// The bank of a kind that has no options but those of every ridge function.
+/// The bank of a kind whose options are the options of every ridge function.
 template <class Real, class Options, Activation::Kind kActivation>
 std::unique_ptr<ExpertBank<Real>> make_neuron_bank(const AnyOptions& options, const ExpertSetting& setting) {
   return make_ridge_bank<Real>({kActivation}, options.get<Options>(), setting);

@@ -212,7 +212,7 @@ GatingKind sinkhorn_gating() {
       "the K largest entries of each row of the plan diag(a) exp(γ) diag(b), whose sums are equal over a "
       "group of rows. Gates are r_e, or σ(γ_e) for K = 1 (S-BASE). The usual evaluation is by topk or top1");
   kind.looks_ahead = [](const AnyOptions&) -> std::string {
-    return "the factors of the columns are those of all rows of a group";
+    return "all rows of a group determine the factors of the columns";
   };
   kind.most_experts = [](const AnyOptions& options) { return options.get<SinkhornGatingOptions>().k; };
   return kind;

@@ -199,7 +199,7 @@ struct SoftSlotsGatingOptions {
   void bind(Fields& fields);
 };
 
-/// Freezes a router: an expert is settled once its noisy score is within `gap` of that of the chosen expert.
+/// Freezes a router: an expert is settled once its noisy score is within `gap` of the chosen expert's score.
 struct TerminationOptions {
   double gap = 0;
   std::int64_t after = 0;         ///< sequences before flags are set

@@ -287,8 +287,8 @@ class DenseToSparseGating final : public Gating<Real> {
 void NoisyTopKGatingOptions::bind(Fields& fields) {
   fields.required().add("k", k, between(1, 65536), "experts per row K");
   fields.add("noise", noise, {"learned", "uniform"},
-             "of h = γ + noise in training steps: N(0, s²), s = softplus(x W_noise) + 0.01 with W_noise "
-             "started at zero and learned at the router's rate; or U[0, 1), with gates of γ itself");
+             "h = γ + noise in training steps: N(0, s²) with learned s = softplus(x W_noise) + 0.01, or U[0, "
+             "1) with γ's gates");
   fields.add("noise_per", noise_per, {"row", "sequence"},
              "uniform noise: every row has its own, or all tokens of a sequence have the same");
   fields.add("gate", gate, {"softmax", "raw"},
@@ -337,8 +337,7 @@ GatingKind noisy_topk_gating() {
 void DenseToSparseGatingOptions::bind(Fields& fields) {
   fields.add("tau", tau, positive(), "temperature τ of the first step");
   fields.add("tau_end", tau_end, positive(),
-             "τ that the schedule ends at: step t of N, from 0 on, has the value at t / N, and measuring "
-             "that of the step before");
+             "τ at the schedule's end; step t of N has the value at t / N, measuring the last step's");
   fields.add("tau_schedule", tau_schedule, {"linear", "cosine", "geometric"}, "how τ moves over the steps");
   fields.add("threshold", threshold, fraction(), "experts with r_e above it are active");
   fields.add("gumbel", gumbel, "Gumbel noise is added to the scores in training steps");

@@ -99,8 +99,8 @@ void PatchChoiceGatingOptions::bind(Fields& fields) {
   fields.required().add("patches", patches, between(1, 65536),
                         "tokens of a sequence that an expert takes, l");
   fields.add("gate", gate, {"one", "chosen", "all"},
-             "the gate of a chosen token: 1, without a gradient in the scores; the softmax of the expert's "
-             "scores over its chosen tokens; or over all tokens of the sequence, not renormalised");
+             "a chosen token's gate: 1, without a gradient in the scores; or a softmax of the expert's "
+             "scores over chosen or over all tokens");
   fields.add("average", average, {"chosen", "tokens", "none"},
              "gates are divided by l, by the tokens of the sequence, or by nothing");
 }

@@ -135,12 +135,11 @@ template int serving_expert(const Routing<double>&, int);
 
 void CapacityOptions::bind(Fields& fields) {
   fields.add("capacity_factor", capacity_factor, positive(),
-             "each expert keeps at most ⌈capacity_factor · S / E⌉ of the S pairs of a group of rows: a "
-             "training step's, at measurement batch_size samples after each other; what is dropped has gate "
-             "0 (default: no limit)");
+             "each expert keeps at most ⌈capacity_factor · S / E⌉ of a group's S pairs; dropped pairs have "
+             "gate 0 (default: no limit)");
   fields.add("drop", drop, {"order", "probability", "random", "next"},
-             "what an expert over its capacity keeps: first choices before second ones, then rows in their "
-             "order; the largest r_e; rows at random; or rows in their order choose among experts with room");
+             "what an expert keeps: first choices before second ones; the largest r_e; rows at random; or "
+             "rows choose in order among experts with room");
 }
 
 void check_capacity(const CapacityOptions& capacity, const std::string& path) {

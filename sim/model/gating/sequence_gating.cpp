@@ -95,7 +95,7 @@ class SequenceTop1Gating final : public Gating<Real> {
     const double* const settled = state + kDispatched + experts_;
     return std::all_of(settled, settled + experts_, [](double flag) { return flag != 0; });
   }
-  /// Sets the flags of experts whose noisy score h is close to that of the chosen expert.
+  /// Sets the flags of experts whose noisy score h is close to the chosen expert's score.
   void settle(const Real* h, int own, double* state) const {
     if (rounds(state) < static_cast<double>(options_.termination->after)) return;
     for (int e = 0; e < experts_; ++e) {
@@ -140,10 +140,9 @@ void SequenceTop1GatingOptions::bind(Fields& fields) {
              "λ: in training steps h has noise U[0, λ) for each sequence and expert");
   fields.add("noisy_probabilities", noisy_probabilities,
              "r = softmax(h) with the noise, in place of without it");
-  fields.add(
-      "termination", termination,
-      "freezes the router once the score of every expert has been close to that of a chosen one; losses "
-      "on r then have no gradient (Li et al. 2025)");
+  fields.add("termination", termination,
+             "freezes the router once every expert's score was close to a chosen one's; losses on r then "
+             "have no gradient (Li et al. 2025)");
 }
 
 GatingKind sequence_top1_gating() {

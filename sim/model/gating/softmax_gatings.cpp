@@ -253,7 +253,7 @@ GatingKind topk_gating() {
     return capacity_looks_ahead(own.capacity, own.k);
   };
   kind.most_experts = [](const AnyOptions& options) { return options.get<TopKGatingOptions>().k; };
-  // One gate, divided by itself, is 1 for all scores.
+  // A single renormalised gate is 1 for all scores.
   kind.reaches_scores = [](const AnyOptions& options, int experts) {
     const TopKGatingOptions& own = options.get<TopKGatingOptions>();
     return experts > 1 && (own.k > 1 || !own.renormalize.value_or(false));

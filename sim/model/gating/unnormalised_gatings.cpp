@@ -254,8 +254,8 @@ GatingKind sigmoid_gating() {
 
 void ReluGatingOptions::bind(Fields& fields) {
   fields.add("k", k, between(1, 65536),
-             "mean of active experts per row that λ of each layer is steered to, in the loss λ E Σ_e f_e "
-             "mean(gate_e), f_e = #{gate_e > 0} / (n k) (default: no such loss)");
+             "target of active experts per row; each layer's λ is steered to it, in the loss λ E Σ_e f_e "
+             "mean(gate_e) (default: none)");
   fields.add("l1_start", l1_start, positive(), "λ of the first step");
   fields.add("l1_factor", l1_factor, at_least(1),
              "λ is multiplied by this after a step with more than k experts per row, else divided by it");

@@ -58,8 +58,8 @@ std::vector<PlacedBlock<Real>> make_moe(const ModelOptions& options, const Layou
 
 void MoeOptions::bind(Fields& fields) {
   fields.add("input_width", input_width, between(1, 65536),
-             "mixtures: a linear layer that learns at the experts' rate maps rows to this width before the "
-             "first layer, so that routers and experts read what it makes of them");
+             "mixtures: a linear layer maps rows to this width before the first layer; routers and experts "
+             "read it; it learns at the experts' rate");
 }
 
 ModelKind moe_model() {

@@ -145,8 +145,8 @@ void TransformerOptions::bind(Fields& fields) {
              "transformers: hidden units of networks without a router, and of each expert where model.expert "
              "is not given (default: 4 model.width)");
   fields.add("moe_layers", moe_layers,
-             "transformers: layers whose network is a mixture: a list of layers from 0 on, \"all\" (default) "
-             "or \"alternate\" (1, 3, …); [] is the dense model");
+             "transformers: the layers with a mixture: a list from 0 on, \"all\" (default) or \"alternate\" "
+             "(1, 3, …); [] is the dense model");
   fields.add("positions", positions, {"learned", "rotary"},
              "transformers: places in the sequence are learned rows that are added to those of tokens "
              "(default), or turn queries and keys");
@@ -154,11 +154,11 @@ void TransformerOptions::bind(Fields& fields) {
   fields.add("tied_embedding", tied_embedding,
              "transformers: the read-out is the embedding, scores x E^T / √width (default false)");
   fields.add("causal", causal,
-             "transformers: a token sees those before it, and the task is the next one (default true); "
-             "false: it sees the whole sequence, and the task is masked_tokens");
+             "transformers: a token sees earlier ones and predicts the next (default true); false: it sees "
+             "the whole sequence, and the task is masked_tokens");
   fields.add("dropout", dropout, between(0, 0.99),
-             "transformers: in training steps entries of what attention and networks add to a row are 0 with "
-             "this probability p, the others divided by 1 − p (default 0)");
+             "transformers: in training steps, outputs of attention and networks are 0 with this probability "
+             "p, else divided by 1 − p (default 0)");
 }
 
 std::vector<int> moe_layers(const TransformerOptions& options, int layers) {

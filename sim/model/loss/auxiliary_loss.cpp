@@ -156,11 +156,11 @@ double& LossOptions::coefficient(const std::string& name) {
 void LossOptions::bind(Fields& fields) {
   fields.add_name("task", task, task_loss_names(), "task loss: summed over outputs, averaged over rows");
   fields.add("reduction", reduction, {"sum", "mean"},
-             "the optimised task loss over outputs: their sum, or their mean, which divides the gradient by "
-             "the number of outputs; auxiliary terms are added to either as they are");
+             "the task loss over outputs: their sum, or their mean, which divides its gradient by the number "
+             "of outputs; auxiliary terms stay");
   fields.add("mask_share", mask_share, between(1e-6, 1),
-             "masked_tokens: share m / s of a sequence's s tokens that are masked, at least one of them, "
-             "anew in every training step and once for each test set (default 0.15)");
+             "masked_tokens: share m / s of a sequence's tokens that are masked, at least one; new in every "
+             "training step (default 0.15)");
   coefficients.resize(auxiliary_loss_kinds().size(), 0.0);
   for (std::size_t t = 0; t < auxiliary_loss_kinds().size(); ++t) {
     fields.add(auxiliary_loss_kinds()[t].name, coefficients[t], at_least(0),

@@ -228,11 +228,11 @@ AuxiliaryLossKind importance_probabilities_loss() {
                                                    "the same of Σ_i r_ie (V-MoE), E Σ_j P_j² − 1");
 }
 AuxiliaryLossKind load_loss() {
-  AuxiliaryLossKind kind = auxiliary_loss<Load>(
-      "load",
-      "CV² over experts of the mean chance to be selected under new noise of its own (Shazeer et al. 2017); "
-      "needs gating.train noisy_topk with learned noise, elsewhere CV² of rows selected, without a gradient",
-      AuxiliaryPath::scores);
+  AuxiliaryLossKind kind =
+      auxiliary_loss<Load>("load",
+                           "CV² of experts' mean chances under new noise (Shazeer et al. 2017); needs "
+                           "noisy_topk with learned noise, else CV² of rows, no gradient",
+                           AuxiliaryPath::scores);
   kind.needs_noise = true;
   return kind;
 }

@@ -41,11 +41,11 @@ struct ClassScores : ValueAndGradient<ClassScores> {
 }  // namespace
 
 AuxiliaryLossKind class_scores_loss() {
-  AuxiliaryLossKind kind = auxiliary_loss<ClassScores>(
-      "class_scores",
-      "−(1/n) Σ_i Σ_t Σ_e c_ie γ_e(x_it): c is 1 for experts of the sample's class (e mod C) and −1/(C − 1) "
-      "for others, −y (γ_1 − γ_2) for two (Chowdhury et al. 2023)",
-      AuxiliaryPath::scores);
+  AuxiliaryLossKind kind =
+      auxiliary_loss<ClassScores>("class_scores",
+                                  "−(1/n) Σ_i Σ_t Σ_e c_ie γ_e(x_it), c_ie 1 for experts of the sample's "
+                                  "class, else −1/(C − 1) (Chowdhury et al. 2023)",
+                                  AuxiliaryPath::scores);
   kind.needs_targets = true;
   return kind;
 }

@@ -71,10 +71,8 @@ AuxiliaryLossKind locality_loss() {
 AuxiliaryLossKind history_loss() {
   return auxiliary_loss<ValueAndGradient<HistoryBalance<true>>>(
       "history",
-      "balance over the sequences so far, E Σ_e f_e P_e with f_e the share of sequences sent to e and "
-      "P_e = (1/t) Σ_τ r_e 1{τ to e} (Li et al. 2025, Eq. 7); with another gating than sequence_top1 over "
-      "the "
-      "batch alone");
+      "E Σ_e f_e P_e over the sequences so far (Li et al. 2025, Eq. 7); with another gating than "
+      "sequence_top1 over the batch");
 }
 AuxiliaryLossKind history_code_loss() {
   return auxiliary_loss<ValueAndGradient<HistoryBalance<false>>>(

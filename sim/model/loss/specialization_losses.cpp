@@ -194,8 +194,8 @@ AuxiliaryLossKind orthogonality_loss() {
 AuxiliaryLossKind orthogonality_listed_loss() {
   return auxiliary_loss<Orthogonality<Projection, OfList>>(
       "orthogonality_listed",
-      "orthogonality of groups of K from the list of all active pairs by expert, not of rows (released code "
-      "of Guo et al. 2025)",
+      "orthogonality, grouped by K from the list of active pairs by expert, not by row (code of Guo et al. "
+      "2025)",
       AuxiliaryPath::pair_outputs);
 }
 AuxiliaryLossKind orthogonality_cosine_loss() {

@@ -415,8 +415,8 @@ void draw_cluster_weights(Engine& engine, std::size_t dim, std::span<double> wei
 void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
   bind_linear_fields(fields, trainable, init, init_scale, bias);
   fields.add("weights", weights, {"inverse", "optimal", "random", "redrawn"},
-             "M ∝ 1/s; those of Theorem 1 with lambda; or draws of N(1, .5²), negatives clipped and scaled "
-             "to mean 1, for each cluster, kept or new at every step");
+             "M ∝ 1/s; weights of Theorem 1 with lambda; or clipped draws of N(1, .5²) for each cluster, "
+             "kept or new at every step");
   fields.add("dispersion", dispersion, {"mad", "variance", "iqr"},
              "s: mean absolute deviation, variance or interquartile range");
   fields.add("lambda", lambda, positive(), "regularisation λ of optimal weights");
@@ -425,12 +425,11 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
   fields.add("representations", representations, {"previous", "current"},
              "dispersion of the inputs of the layer before, or of this one");
   fields.add("memberships", memberships, {"previous", "own", "oracle", "permuted_oracle"},
-             "a row's cluster is its likeliest expert in the layer before; or under this router without M; "
-             "or the true one (mod E); or that of a row half a batch away, so that M does not encode the "
-             "label: the last three need no layer before");
+             "a row's cluster: its argmax expert in the layer before, or of this router without M; the true "
+             "one; or a shifted row's");
   fields.add("statistics", statistics, {"batch", "frozen"},
-             "dispersions of every batch, at measurement of batch_size samples after each other (with "
-             "population gradients of 1024 rows), or outside training a running mean of those of training");
+             "dispersions of each batch (batch_size samples at measurement, 1024 rows with population "
+             "gradients), or outside training a running mean of training's");
   fields.add("placement", placement, {"full", "skip_1", "alternating", "back_half"},
              "layers with M: all but the first, from the third, every other, the last half");
   fields.add("normalize", weighting.normalize, {"features", "clusters", "global"},

@@ -163,8 +163,8 @@ std::vector<Binding> FormulaParameterOptions::alternatives() {
 void FormulaRouterOptions::bind(Fields& fields) {
   fields.add("trainable", trainable, "false freezes the router at its start");
   fields.required().add("score", score,
-                        "γ_e(x), of x, parameters and numbers by + - * / ^ and dot, norm, cos (two vectors), "
-                        "exp, log, tanh, relu, abs; matrix * vector is their product");
+                        "γ_e(x) of x, parameters, numbers; operators + - * / ^ (also matrix * vector), "
+                        "functions dot, norm, cos, exp, log, tanh, relu, abs");
   fields.add("parameters", parameters,
              "name → shape, constant or fields: \"d\" is a vector for each expert, {\"start\": 1} a number "
              "for each, 0.5 a constant");

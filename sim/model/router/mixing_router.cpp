@@ -565,8 +565,8 @@ void SimilarityAwareRouterOptions::bind(Fields& fields) {
   bind_mixing_fields(fields, trainable, base);
   fields.add("tau", tau, positive(), "temperature τ of the similarities");
   fields.add("tau_end", tau_end, positive(),
-             "τ that the schedule ends at: step t of N, from 0 on, has the value at t / N, and measuring "
-             "that of the step before (default: tau throughout)");
+             "τ at the schedule's end; step t of N has the value at t / N, measuring the last step's "
+             "(default: tau throughout)");
   fields.add("tau_schedule", tau_schedule, {"linear", "cosine", "geometric"},
              "how τ moves from tau to tau_end over the steps");
   fields.add("similarity", similarity, {"identity", "learned"}, "W_s = I, or learned from the start I");

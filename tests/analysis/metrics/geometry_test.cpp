@@ -20,7 +20,7 @@ namespace reference {
 
 /// Eigenvalues and sums over a few hundred numbers of order 1 in double: rounding stays far below this.
 constexpr double kRounding = 1e-10;
-/// For hand-made cases whose sums are exact but for a root or a quotient.
+/// For hand-made cases with exact sums and one rounded root or quotient.
 constexpr double kLastBits = 1e-14;
 
 MatrixView view(const std::vector<double>& values, int rows, int columns) {

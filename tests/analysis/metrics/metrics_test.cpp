@@ -17,7 +17,7 @@ namespace reference {
 
 /// Sums over a few hundred numbers of order 1 in double: rounding stays far below this.
 constexpr double kRounding = 1e-10;
-/// For hand-made cases whose sums are exact but for a logarithm or a quotient.
+/// For hand-made cases with exact sums and one rounded logarithm or quotient.
 constexpr double kLastBits = 1e-14;
 
 MatrixView view(const std::vector<double>& values, int rows, int columns) {

@@ -87,7 +87,7 @@ TEST_CASE("samples of several parts: by set, by each part, and all together") {
 }
 
 TEST_CASE("effective experts by hand: the pair, one atom fixed, all") {
-  // Pairs {0, 1}, {0, 2}, {1, 2} of equal share, each with an expert of its own.
+  // Pairs {0, 1}, {0, 2}, {1, 2} of equal share, each with its own expert.
   const std::map<std::string, double> values = effective_experts(Matrix::Identity(3, 3), {0, 1, 0, 2, 1, 2});
   CHECK(values.at("") == doctest::Approx(1));
   CHECK(values.at("_per_atom") == doctest::Approx(2));
@@ -126,7 +126,7 @@ TEST_CASE("own experts: the largest cluster of an expert has it, two experts of 
   //                              expert 0: clusters 5 5 7; expert 2: 7 7 7, 9; expert 3: 7, 9
   const std::vector<int> clusters = {5, 5, 7, 7, 7, 7, 9, 7, 9, 4};
   const std::vector<int> serving = {0, 0, 0, 2, 2, 2, 2, 3, 3, -1};
-  // 9 has a row at 2 and one at 3: the lower number, of which 7 has more.
+  // 9 has a row at 2 and one at 3: the lower number, and 7 has more rows there.
   CHECK(own_experts(clusters, serving) == std::map<int, bool>{{5, true}, {7, true}, {9, false}});
   CHECK(own_experts({}, {}).empty());
   CHECK_THROWS_AS(own_experts(clusters, std::vector<int>{0}), InvalidOption);

@@ -65,7 +65,7 @@ TEST_CASE("squares: the slope of the roots of their mean, by pseudo-values") {
   estimate = estimate_rate(data);
   CHECK(std::abs(estimate.slope->mean + 0.375) < kRounding);
   // By hand, of two repetitions: ln √((1 + 4)/2), 0, 0 at ln 2, ln 4, ln 8. Without either repetition the
-  // slope is that of the other. The pseudo-values 2 all − second and 2 all are shifted to the mean `all`.
+  // slope is the other's. The pseudo-values 2 all − second and 2 all are shifted to the mean `all`.
   data = {{2, 4, 8}, {{1.0, 1.0, 1.0}, {2.0, 1.0, 1.0}}, RateAverage::squares};
   const RateEstimate hand = estimate_rate(data);
   const double per_log = -1.0 / (2 * std::log(2.0));
@@ -261,7 +261,7 @@ TEST_CASE("the true law is excluded as seldom as the level says") {
 }
 
 TEST_CASE("the held-out score by hand") {
-  // Two repetitions, e = c at sizes e, e², e³, e⁴ but for the law's factor: at n^-1/2 both have ln e =
+  // Two repetitions, e = c at sizes e, e², e³, e⁴ times the law's factor: at n^-1/2 both have ln e =
   // −½ ln n ± δ, so that the law predicts every held-out mean exactly.
   RateData data;
   for (int j = 1; j <= 4; ++j) data.samples.push_back(std::exp(j));

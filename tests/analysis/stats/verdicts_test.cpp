@@ -38,7 +38,7 @@ ResultTable table_of(int seeds, const std::string& metric,
   });
 }
 
-/// Steps to a target, of which those above 500 are censored.
+/// Steps to a target. Steps above 500 are censored.
 ResultTable steps_table(int seeds, const std::function<double(const std::string&, int, int)>& steps) {
   return make_table(seeds, [&](const std::string& arm, int n, int seed, MetricValues& metrics) {
     const double value = steps(arm, n, seed);

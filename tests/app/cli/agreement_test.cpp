@@ -1,4 +1,4 @@
-/// `moelab agreement`: which routings are held against each other, and that the numbers are those of
+/// `moelab agreement`: which routings it compares. Its numbers equal the numbers of
 /// `analyze`.
 
 #include <doctest/doctest.h>

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 
+#include "app/dump/npz_bytes.h"
 #include "tests/app/cli/analyzed_arrays.h"
 
 namespace moelab::analyze_dumps_test {
@@ -122,7 +123,7 @@ std::vector<double> logits_of(const std::vector<std::vector<int>>& rows, int exp
 
 TEST_CASE("analyze: layers are never pooled, and axes that nothing settles are refused with the readings") {
   const Dumps dumps;
-  // Each layer is collapsed to an expert of its own. Pooled, the load would be even.
+  // Each layer is collapsed to its own expert. Pooled, the load would be even.
   std::vector<double> values;
   for (int layer = 0; layer < 4; ++layer) {
     const std::vector<double> own = logits_of(std::vector<std::vector<int>>(6, {layer}), 4);
@@ -408,6 +409,146 @@ TEST_CASE("analyze: ties bound the loads; one expert is said to be one; a pickle
   check_refused({"--logits", dumps.write("a.pt", std::string("\x80\x02}q", 4))}, "never loaded");
 }
 
+TEST_CASE("analyze: what another kind of number looks like is refused with the way out") {
+  const Dumps dumps;
+  std::vector<double> logits, soft, ids;
+  for (int row = 0; row < 20; ++row) {
+    logits.insert(logits.end(), {0.1 * row, -1.0, 2.0, 0.5});
+    soft.insert(soft.end(), {0.5, 0.125, 0.25, 0.125});
+    ids.insert(ids.end(), {static_cast<double>(row % 5), 5.0});
+  }
+  const std::string one = dumps.reals("one", {20, 4}, logits), r = dumps.reals("r", {20, 4}, soft);
+  check_refused({"--gates", one}, "holds finite numbers below 0: logits?");
+  check_refused({"--gates", r}, "has no zero in any row: probabilities?");
+  check_refused({"--scores", r, "--selection-bias", "none", "--top-k", "2"}, "sums to 1 in every row");
+  check_refused({"--logits", dumps.reals("ids", {20, 2}, ids)}, "ids of experts? Use --experts");
+  check_refused({"--logits", one, "--layers", "1-1000000000"}, "at most 4096 layers");
+  check_refused({"--logits", one, "--layers", "3,3"}, "names layer 3 twice");
+  const std::string counts = dumps.whole("counts", {2, 4}, {9, 1, 1, 1, 3, 3, 3, 3});
+  CHECK(tells(answer_of({"--counts", counts, "--top-k", "2"}), "A token chooses an expert once"));
+  CHECK_FALSE(tells(answer_of({"--counts", counts, "--top-k", "1"}), "A token chooses an expert once"));
+  check_refused({"--counts", dumps.whole("turned", {4, 2}, {9, 3, 1, 3, 1, 3, 1, 3})}, "--axes");
+  // All layers of one expert have K = 1.
+  const std::string single = dumps.reals("single", {2, 3, 1}, {1, 2, 3, 4, 5, 6});
+  CHECK(tells(answer_of({"--logits", single, "--axes", "LTE"}), "one expert"));
+}
+
+TEST_CASE("analyze: a mask that is turned or inverted is refused") {
+  const Dumps dumps;
+  std::vector<std::vector<int>> rows;
+  for (int row = 0; row < 6; ++row) rows.push_back({row % 3});
+  const std::string logits = dumps.reals("L", {6, 3}, logits_of(rows, 3));
+  const auto with_mask = [&](const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& mask) {
+    return std::vector<std::string>{"--logits", logits, "--mask", dumps.whole("mask", shape, mask)};
+  };
+  // Two sequences, the first full.
+  CHECK(metric_of(answer_of(with_mask({2, 3}, {1, 1, 1, 1, 0, 0})), 0, "tokens") == 4);
+  check_refused(with_mask({2, 3}, {0, 0, 0, 0, 1, 1}), "is it the other way round?");
+  std::vector<std::string> words = with_mask({2, 3}, {1, 1, 1, 1, 1, 0});
+  words.insert(words.end(), {"--tokens", dumps.whole("turned", {3, 2}, {1, 2, 3, 4, 5, 0})});
+  check_refused(words, "needs the same order of sequences and positions");
+  // Rows that go by position first: the shapes tell the orders.
+  words.insert(words.end(), {"--axes", "SBE"});
+  CHECK(metric_of(answer_of(words), 0, "tokens") == 5);
+}
+
+TEST_CASE("analyze: sums of a dump's probabilities that are off by rounding are divided out") {
+  const Dumps dumps;
+  const std::string r = dumps.reals("r", {2, 2, 2}, {0.7502, 0.25, 0.2501, 0.75, 0.5, 0.5001, 0.9, 0.1001});
+  const Json answer = answer_of({"--probs", r, "--axes", "LTE", "--top-k", "1"});
+  const Json& mean = layer_of(answer, 0).at("experts").at("mean_routing");
+  CHECK(mean[0].get<double>() + mean[1].get<double>() == doctest::Approx(1).epsilon(kRounding));
+}
+
+TEST_CASE("analyze: change between two snapshots has intervals over their documents") {
+  const Dumps dumps;
+  std::vector<std::vector<int>> now, before;
+  std::vector<std::int64_t> documents;
+  for (int row = 0; row < 40; ++row) {
+    now.push_back({row % 4});
+    before.push_back({row % 5 == 0 ? (row + 1) % 4 : row % 4});
+    documents.push_back(row / 5);
+  }
+  const Json answer = answer_of({"--logits", dumps.reals("now", {40, 4}, logits_of(now, 4)), "--top-k", "1",
+                                 "--previous-logits", dumps.reals("before", {40, 4}, logits_of(before, 4)),
+                                 "--documents", dumps.whole("documents", {40}, documents)});
+  CHECK(metric_of(answer, 0, "routing_saturation") == doctest::Approx(0.8));
+  const Json& layer = layer_of(answer, 0);
+  // One token of five changes in every document, so no draw of documents differs.
+  CHECK(layer.at("intervals").at("routing_saturation")[0].get<double>() == doctest::Approx(0.8));
+  CHECK(layer.at("intervals").at("routing_saturation")[1].get<double>() == doctest::Approx(0.8));
+  CHECK(metric_of(answer, 0, "load_drift") == doctest::Approx(0));
+  CHECK(layer.at("intervals").at("load_drift")[1].get<double>() > 0);
+  CHECK(metric_of(answer, 0, "max_violation_change") == doctest::Approx(0));
+}
+
+TEST_CASE("analyze: claims on two routers are paired over their documents") {
+  const Dumps dumps;
+  // Every document goes to two experts of four here, and to one there.
+  std::vector<std::vector<int>> even, collapsed;
+  std::vector<std::int64_t> lengths;
+  for (int document = 0; document < 6; ++document) {
+    for (int position = 0; position < 6 + document; ++position) {
+      even.push_back({(document + position) % 2});
+      collapsed.push_back({document % 4});
+    }
+    lengths.push_back(6 + document);
+  }
+  const auto rows = static_cast<std::int64_t>(even.size());
+  const std::string documents = dumps.whole("lengths", {6}, lengths);
+  const auto words = [&](const std::string& name, const std::vector<std::vector<int>>& to) {
+    return std::vector<std::string>{
+        "--logits", dumps.reals(name, {rows, 4}, logits_of(to, 4)), "--top-k", "1", "--lengths", documents};
+  };
+  std::vector<std::string> first = words("collapsed", collapsed), second = words("even", even);
+  first.insert(first.end(), {"--out", dumps.path("there")});
+  answer_of(first);
+  second.insert(second.end(), {"--against", dumps.path("there/analysis.json"), "--claim"});
+  std::vector<std::string> right = second, unknown = second, op = second;
+  right.insert(right.end(), {"expert_load_max_violation <", "expert_load_max_violation >"});
+  const Json claims = answer_of(right).at("claims");
+  CHECK(claims.at(0).at("verdict") == "reproduced");
+  CHECK(claims.at(1).at("verdict") == "refuted");
+  CHECK(claims.at(0).at("points").at(0).at("pairs") == 6);
+  CHECK(claims.at(0).at("points").at(0).at("right") == 3);
+  unknown.emplace_back("routing_entropi <");
+  check_refused(unknown, "did you mean 'routing_entropy'?");
+  op.emplace_back("routing_entropy =");
+  check_refused(op, "needs a metric and < or >");
+  std::vector<std::string> without = words("collapsed", collapsed);
+  without.insert(without.end(), {"--claim", "routing_entropy <"});
+  check_refused(without, "--against and --claim go together");
+  lengths = {7, 5, 8, 9, 10, rows - 39};
+  std::vector<std::string> other = {
+      "--logits", dumps.path("even.npy"), "--top-k", "1", "--lengths", dumps.whole("others", {6}, lengths)};
+  other.insert(other.end(), {"--against", dumps.path("there/analysis.json"), "--claim", "routing_entropy <"});
+  check_refused(other, "documents of other lengths");
+}
+
+TEST_CASE("analyze: a header of .safetensors whose length looks like a pickle is read") {
+  const Dumps dumps;
+  std::string bytes = tensors({{"router_logits.0", "F32", {2, 3}, {1, 2, 0, 0, 1, 2}}});
+  // The header is padded with spaces to 0x0480 bytes: \x80\x04 begins a pickle, too.
+  constexpr std::size_t kLength = 0x480;
+  const std::size_t length = static_cast<unsigned char>(bytes[0]);
+  REQUIRE(bytes[1] == 0);
+  bytes.insert(8 + length, kLength - length, ' ');
+  bytes[0] = '\x80';
+  bytes[1] = '\x04';
+  CHECK(metric_of(answer_of({"--logits", dumps.write("padded.safetensors", bytes)}), 0, "tokens") == 2);
+}
+
+TEST_CASE("analyze: names of .npz files are labels") {
+  const Dumps dumps;
+  std::string names = npy_header("<U1", {4});
+  for (const char name : {'b', 'a', 'b', 'a'}) names += std::string{name, 0, 0, 0};
+  const std::string file = dumps.write("labels.npz", npz_bytes({{"domain", names}}));
+  const Json answer = answer_of(
+      {"--logits", dumps.reals("L", {4, 2}, {2, 0, 0, 2, 2, 0, 0, 2}), "--labels", file + ":domain"});
+  CHECK(layer_of(answer, 0).at("matrices").at("domain").at("rows") == Json({"a", "b"}));
+  CHECK(metric_of(answer, 0, "top1_cluster_nmi") == doctest::Approx(1));
+}
+
 TEST_CASE("analyze: --out writes tables of layers, experts and matrices") {
   const Dumps dumps;
   std::vector<double> values = logits_of({{0, 1}, {1, 2}, {2, 0}, {2, 1}}, 3);
@@ -420,9 +561,17 @@ TEST_CASE("analyze: --out writes tables of layers, experts and matrices") {
   std::set<std::string> names;
   for (const Json& file : answer.at("files"))
     names.insert(std::filesystem::path(file.get<std::string>()).filename());
-  for (const char* const name :
-       {"layers.csv", "experts.csv", "domain.csv", "co_activation.csv", "layer_nmi.csv", "analysis.json"})
+  for (const char* const name : {"layers.csv", "experts.csv", "domain.csv", "co_activation.csv",
+                                 "layer_nmi.csv", "analysis.json", "analysis.npz", "report.html"})
     CHECK_MESSAGE(names.contains(name), name);
+  std::ifstream arrays(dumps.path("out/analysis.npz"), std::ios::binary);
+  const std::string packed((std::istreambuf_iterator<char>(arrays)), std::istreambuf_iterator<char>());
+  for (const char* const part : {"PK\x03\x04", "layers.npy", "experts.load.npy", "domain.rows.npy"})
+    CHECK_MESSAGE(contains(packed, part), part);
+  std::ifstream page(dumps.path("out/report.html"));
+  const std::string html((std::istreambuf_iterator<char>(page)), std::istreambuf_iterator<char>());
+  for (const char* const part : {"load_curves", "co_activation", "layer_nmi", "Found and assumed"})
+    CHECK_MESSAGE(contains(html, part), part);
   std::ifstream layers(dumps.path("out/layers.csv"));
   std::string head, line, last;
   std::getline(layers, head);

@@ -1,4 +1,4 @@
-/// `moelab analyze`: what it computes of which arrays.
+/// `moelab analyze`: which numbers it computes from which arrays.
 
 #include "app/cli/analyze.h"
 
@@ -129,7 +129,7 @@ struct SavedRun {
 };
 
 /// Two experts a row. Overlap compares all rows, as `analyze` does of few. Root seed 1, seed 0: the
-/// permutations of the shuffled baseline are those of `analyze`.
+/// shuffled baseline has the permutations of `analyze`.
 Json saved_scenario(const char* changes) {
   Json document = Json::parse(R"({
     "name": "saved",

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Inside a folder of its own, so that the names of files in messages are short and the same everywhere.
+/// Runs in an empty folder, so that the names of files in messages are short and the same everywhere.
 class Workplace {
  public:
   Workplace() : before_(fs::current_path()) { fs::current_path(folder_.path()); }
@@ -75,12 +75,13 @@ std::string refusal(const BadInput& input) {
 std::string page_text() {
   const Workplace workplace;
   std::string page =
-      "# Bad input and what the program answers\n\n"
-      "Every refusal has one form. It names the place, what was given, what is allowed, and the nearest "
-      "name. The place is a path in the scenario, a file with line and column, or an option. The exit status "
-      "is 2, and the program has run and written nothing.\n\n"
-      "The program reports all errors of a scenario together, each on a line with its line and column in the "
-      "file. A line begins with `moelab: error: `, which the tables leave out.\n\n"
+      "# Errors: bad input and the program's answers\n\n"
+      "The program refuses bad input before it runs or writes anything. The exit status is 2. A message "
+      "names "
+      "the place, the given value, the allowed values and the nearest name. The place is a path in the "
+      "scenario or an option. Files have a line and a column, too.\n\n"
+      "The program reports all errors of a scenario together. Each error has its line. The tables leave out "
+      "its beginning, `moelab: error: `.\n\n"
       "With `--json` the answer is `{\"error\": {\"path\": …, \"message\": …}, \"errors\": […]}`. Each entry "
       "of `errors` has `path`, `line`, `column`, `message`, `given`, `allowed` and `nearest`.\n\n"
       "The program's answers make this page. The test `bad_input_page` fails when they change. After an "

@@ -53,6 +53,9 @@ TEST_CASE("command line: list is an overview, and goes deeper by name") {
   CHECK(metric.find("sparsity") != std::string::npos);
   CHECK(metric.find("top1_cluster_ari") != std::string::npos);
   CHECK(metric.find("top1_cluster_nmi") == std::string::npos);
+  const std::string of_analysis = ask({"list", "coverage_4"}).out;
+  CHECK(of_analysis.find("analysis (a metric of moelab analyze)") == 0);
+  CHECK(of_analysis.find("share of the 4 largest loads in N; follows K choices") != std::string::npos);
   const Answer unknown = ask({"list", "ari"});
   CHECK(unknown.status == 2);
   CHECK(unknown.err.find("did you mean 'top1_cluster_ari'?") != std::string::npos);
@@ -82,6 +85,12 @@ TEST_CASE("command line: unknown verbs and options, with the nearest") {
     CHECK(answer.out.empty());
     CHECK(answer.err.starts_with("moelab: error: "));
   }
+}
+
+TEST_CASE("command line: an option without its value says so") {
+  const Answer answer = ask({"validate", "x.json", "--set"});
+  CHECK(answer.status == 2);
+  CHECK(answer.err == "moelab: error: --set: missing; needs a value; see moelab validate --help\n");
 }
 
 TEST_CASE("command line: errors in JSON") {
@@ -247,7 +256,7 @@ TEST_CASE("command line: an unknown vector level in the environment is bad input
 
 TEST_CASE("command line: a folder that cannot be made is the environment's failure") {
   const Bench bench;
-  // The kernel's own takes no folders, whoever asks.
+  // The kernel's own takes no folders from any user.
   CHECK(ask({"run", bench.file, "--out", "/proc/moelab"}).status == 3);
 }
 

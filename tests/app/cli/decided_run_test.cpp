@@ -1,4 +1,4 @@
-/// Runs that are to be decided beside those of a fixed number of seeds, and what their options refuse.
+/// Runs until a decision, compared with runs of a fixed number of seeds, and what their options refuse.
 
 #include <doctest/doctest.h>
 

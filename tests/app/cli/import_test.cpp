@@ -197,7 +197,10 @@ TEST_CASE("import: the files of pandas and of trackers") {
     more.insert(more.begin(), words.begin(), words.end());
     return ask(more);
   };
-  CHECK(with({}).status == 2);
+  const Answer refused = with({});
+  CHECK(refused.status == 2);
+  CHECK(refused.out.find("unknown metric 'loss'") != std::string::npos);
+  CHECK(refused.out.find("also unknown: mine, epoch, note;") != std::string::npos);
   CHECK(with({"--map", "los=test_loss_soft"}).out.find("did you mean 'loss'?") != std::string::npos);
   CHECK(with({"--map", "loss"}).out.find("needs OLD=NEW") != std::string::npos);
   CHECK(with({"--map", "loss=mine"}).out.find("the table has 'mine', too") != std::string::npos);

@@ -45,6 +45,9 @@ TEST_CASE("the cells of an arm that does not sweep a path exist once and stand a
   REQUIRE(cells.at("rows").size() == 18);
   for (const Json& row : cells.at("rows")) CHECK(row[3].is_null() == (row[1] == "frozen"));
 
+  const std::string plan = ask({"plan", bench.file, "--out", bench.run}).out;
+  CHECK(plan.find("sweep points  2 of frozen, 4 of learned\n") != std::string::npos);
+
   const Json claims = json_of({"claims", bench.run, "--json"});
   CHECK(claims[0].at("points").size() == 4);
   CHECK(claims[1].at("points").size() == 2);  // the same cells are one point

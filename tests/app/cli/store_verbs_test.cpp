@@ -181,7 +181,7 @@ TEST_CASE("a report is one page whose texts are escaped and whose data is JSON")
   CHECK(html.find("download=\"loss.csv\" href=\"data:text/csv;charset=utf-8,series,x,mean,") !=
         std::string::npos);
   const std::string opening = "<script type=\"application/json\">";
-  // The first script is that of the claims.
+  // The first script draws the claims.
   const std::size_t start = html.find(opening, html.find(opening) + 1) + opening.size();
   const Json figure = Json::parse(html.substr(start, html.find("</script>", start) - start));
   REQUIRE(figure.at("panels").size() == 1);

@@ -125,7 +125,7 @@ TEST_CASE(
   CHECK(mean == doctest::Approx(std::exp(arm.at("score").get<double>())));
   CHECK(answer.out.find(fmt::format("(test_nmse_top1 {:.4g}, ", mean)) != std::string::npos);
   CHECK(answer.out.find("score") == std::string::npos);
-  // Nor does the same command again; that tuning takes the place of a run is told.
+  // Nor does the same command again; the program says that tuning replaces a run.
   CHECK(ask_tune(bench, {"--budget", "30", "--arms", "learned"}).err.find("showed plan") ==
         std::string::npos);
   REQUIRE(ask({"run", bench.file, "--out", bench.run, "--threads", "1"}).status == 0);
@@ -176,6 +176,14 @@ TEST_CASE("tune --write writes a scenario that is ready to run, with every arm a
   REQUIRE(best.at("notes").size() == 2);
   CHECK(best.at("notes")[1] == told.at("notes"));
   CHECK(ask({"validate", written}).status == 0);
+  scenario["profiles"] = {{"short", {{"train.steps", 15}}}};
+  std::ofstream(bench.file) << scenario.dump();
+  CHECK(ask_tune(bench, {"--budget", "6", "--write", written, "--profile", "short"})
+            .out.find("every arm at its best, with the values of the profile short: ") != std::string::npos);
+  const Json shorter = read_json_file(written);
+  CHECK(shorter.at("train").at("steps") == 15);
+  CHECK(shorter.at("notes")[1].get<std::string>().ends_with(
+      " Under the profile short, whose values this file has."));
   CHECK(ask_tune(bench, {"--budget", "6", "--write", bench.file}).err.find("is the scenario itself") !=
         std::string::npos);
   CHECK(ask_tune(bench, {"--budget", "6"}).err.find("took test_nmse_top1, the default (the least is best)") !=

@@ -3,7 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <span>
 
+#include "sim/data/npy.h"
 #include "tests/app/cli/answer.h"
 #include "tests/app/cli/tiny_run.h"
 
@@ -38,6 +43,29 @@ TEST_CASE("few seeds at many points are told where claims are judged") {
   CHECK(has(hints_of(scenario), "2 seeds at 9 sweep points"));
   scenario["seeds"]["count"] = 6;
   CHECK(hints_of(scenario).empty());
+}
+
+TEST_CASE("constant targets and features of different scale are told, and why losses are missing") {
+  const TemporaryFolder folder;
+  constexpr std::int64_t kRows = 60;
+  std::vector<double> x, y(kRows, 1.0);
+  for (int i = 0; i < kRows; ++i) x.insert(x.end(), {std::sin(i), 1e4 * std::cos(3 * i)});
+  const auto write = [&](const char* name, std::int64_t columns, const std::vector<double>& values) {
+    std::ofstream(folder.path() / name, std::ios::binary)
+        << npy_bytes({kRows, columns}, std::span<const double>(values));
+    return (folder.path() / name).string();
+  };
+  Json scenario = tiny();
+  scenario["data"] = {{"generator", "file"},
+                      {"inputs", write("x.npy", 2, x)},
+                      {"targets", write("y.npy", 1, y)},
+                      {"test_samples", 10}};
+  CHECK(has(hints_of(scenario), "data.targets: all targets are equal"));
+  CHECK(has(hints_of(scenario), "data.inputs: column 1 varies by "));
+  const Bench bench(scenario);
+  const Answer answer = ask({"run", bench.file, "--out", bench.run, "--json"});
+  CHECK(has(Json::parse(answer.out).at("hints").get<std::vector<std::string>>(),
+            "cells have no test_nmse, because their test labels are all equal"));
 }
 
 TEST_CASE("equal arms and metrics that nothing moves are told after a run") {

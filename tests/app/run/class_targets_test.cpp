@@ -78,7 +78,7 @@ TEST_CASE("classes under mse have both, regression targets no accuracy") {
   CHECK(numbers.metrics.contains("test_nmse_soft"));
   CHECK_FALSE(numbers.metrics.contains("test_accuracy_soft"));
   CHECK_FALSE(numbers.metrics.contains("bayes_accuracy"));
-  // Variances are those of tokens, not of places in the sequence.
+  // Variances are over tokens, not over places in the sequence.
   const Matrix targets = rows_of(numbers, "test_targets");
   CHECK(numbers.metrics.at("test_nmse_soft") ==
         numbers.metrics.at("test_loss_soft") / label_variance(targets));

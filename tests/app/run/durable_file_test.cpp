@@ -103,7 +103,7 @@ TEST_CASE("files: a device, a pipe, a socket, a folder and links to them are nev
     CHECK_THROWS_WITH_AS(check_output_file(file, "--out"), doctest::Contains(refused.c_str()), UserError);
   }
   CHECK(listing(folder.path()) == before);
-  // Only looked at: whoever may write there would otherwise lose the machine's device to a failing test.
+  // Only looks: a user who may write there could lose the machine's device to a failing test.
   CHECK_THROWS_WITH_AS(check_output_file("/dev/full", "--out"), doctest::Contains("is a device"), UserError);
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("swapped tokens cost where they are told and where others are told fro
   CHECK(result.metrics.at("test_loss_eval") == run(document()).metrics.at("test_loss_eval"));
   CHECK(metric("none.test_loss_eval") == metric("test_loss_eval"));
   CHECK(metric("none.test_loss_unswapped") == doctest::Approx(metric("test_loss_eval")).epsilon(1e-12));
-  // Those that stayed are told from a context some of which did not; the others are not told at all.
+  // Tokens that stayed are predicted from a context with replaced tokens; replaced tokens are no targets.
   CHECK(metric("test_loss_eval") < metric("some.test_loss_unswapped"));
   CHECK(metric("some.test_loss_unswapped") < metric("some.test_loss_eval"));
   CHECK(metric("some.test_loss_unswapped") < metric("many.test_loss_unswapped"));

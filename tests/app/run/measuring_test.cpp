@@ -32,7 +32,7 @@ const DataOptions& sequences() {
   return data;
 }
 
-/// A short run by sample gradients or, with `population`, by those of rules for the population.
+/// A short run by sample gradients or, with `population`, by gradients of rules for the population.
 CellOptions short_cell(const ModelOptions& model, const DataOptions& data, bool population) {
   CellOptions cell{{data, model, {}, {}}, {}, {"weights"}, {}, {3, 1}};
   TrainOptions& train = cell.experiment.train;
@@ -134,7 +134,7 @@ struct Example {
   const char* state;  ///< the beginning of the name of an array that training moves beside the parameters
 };
 
-/// Models of which training moves more than the parameters, or whose layers look at each other.
+/// Models whose training moves more than the parameters, or whose layers look at each other.
 std::vector<Example> examples() {
   const char* const balanced = R"({"experts": 4, "router": "linear", "expert": {"kind": "mlp", "depth": 2,
       "width": 3}, "gating": {"train": {"kind": "topk", "k": 2}, "eval": {"kind": "topk", "k": 2},

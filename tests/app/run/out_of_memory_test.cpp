@@ -1,5 +1,5 @@
-/// Memory that runs out is told as such, and never as damage of what is read. This program's operator new
-/// fails here when asked to (for every test of this program).
+/// The program reports memory that runs out as such, and never as damage of a file. This program's operator
+/// new fails here when asked to (for every test of this program).
 
 #include <doctest/doctest.h>
 
@@ -51,8 +51,8 @@ long allocations_of(const Work& work) {
   return kMany - allocations_left;
 }
 
-/// Calls `work` with every one of its allocations failing, but for the first `spared`, alone and with all
-/// that follow. It may throw std::bad_alloc and nothing else; the number of failures.
+/// Calls `work` and lets each allocation after the first `spared` fail, alone and with all that follow.
+/// `work` may throw std::bad_alloc and nothing else. Returns the number of failures.
 template <class Work>
 long each_failure(const Work& work, long spared = 0) {
   long failures = 0;

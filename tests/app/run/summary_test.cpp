@@ -42,6 +42,17 @@ TEST_CASE("summary: means over seeds, and what is missing") {
   CHECK(summarize(example(), "absent")[0].estimate.has_value() == false);
 }
 
+TEST_CASE("summary: where the lines are too long, every arm has rows of its own") {
+  CHECK(summary_text(example(), "m", 41) == summary_text(example(), "m"));
+  CHECK(summary_text(example(), "m", 40) ==
+        "m (mean over seeds ± half of the 95 % interval)\n"
+        "arm      data.train_samples  m\n"
+        "learned  10                  1.5 ± 6.4\n"
+        "learned  20                  3.5 ± 6.4\n"
+        "frozen   10                  5.5 ± 6.4\n"
+        "frozen   20                  7 (1 of 2)\n");
+}
+
 TEST_CASE("summary: half of a wide interval is a whole number, as its mean is") {
   const auto text = [](double half) {
     return estimate_text(MeanEstimate{223.3, 3, Interval{223.3 - half, 223.3 + half}});
@@ -88,7 +99,7 @@ TEST_CASE("summary: where positive metrics have other values the head says which
   };
   CHECK(width(decided) > width(example()));
   CHECK(summary_caption(decided, "m").ends_with("; of confidence sequences"));
-  // That of two values excludes nothing.
+  // The interval of two values excludes nothing.
   CHECK(entry_text(summarize(decided, "m")[0]) == "1.5 [-]");
   CHECK(excludes_nothing({0, std::numeric_limits<double>::infinity()}));
   CHECK_FALSE(excludes_nothing({0.1, std::numeric_limits<double>::infinity()}));

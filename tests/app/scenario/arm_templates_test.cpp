@@ -86,7 +86,7 @@ TEST_CASE("an arm that does not sweep a path has one cell for each point of the 
   }
   CHECK(cells == std::map<std::string, int>{
                      {"dense_large", 20}, {"dense_small", 20}, {"frozen", 60}, {"learned", 60}});
-  // The cells are those of a scenario without the sweep.
+  // A scenario without the sweep has the same cells.
   CHECK(scenario.cells.back().id == expand_scenario(example_scenario(), "", {}).cells.back().id);
   CHECK(expand_scenario(with_partial_sweep(R"({"log2range": [1, 4], "arms": ["learned", "fro*"]})"), "", {})
             .cells.size() == scenario.cells.size());

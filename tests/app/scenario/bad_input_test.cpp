@@ -1,5 +1,5 @@
-/// What a scenario may get wrong, and the place and reason that it is told: what is neither on the page that
-/// tests/app/cli/bad_input_page_test.cpp checks nor in bad_claims_and_figures_test.cpp.
+/// Errors of scenarios with their place and reason. tests/app/cli/bad_input_page_test.cpp and
+/// bad_claims_and_figures_test.cpp check the others.
 
 #include <doctest/doctest.h>
 

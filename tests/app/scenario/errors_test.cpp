@@ -92,6 +92,52 @@ TEST_CASE("errors: a file with twelve mistakes has one answer with twelve places
   CHECK(errors.size() == 13);
 }
 
+TEST_CASE("errors: twelve mistakes of other kinds, which different stages find") {
+  const std::vector<ScenarioError> errors = errors_in(R"({
+  "name": "kinds",
+  "data": {"generator": "gaussian_mixture", "clusters": 4, "dim": 4,
+           "target": {"kind": "constant", "dim": 1}, "train_samples": 100, "test_samples": 50},
+  "model": {"experts": 4, "router": "cosine", "expert": "constant",
+            "gating": {"train": {"kind": "topk", "k": 9}, "eval": "top1"}},
+  "train": {"lr": 0.1, "steps": 10, "batch_size": 10, "epocs": 2},
+  "metrics": ["task", "ari"],
+  "arms": {"a": {"model.router.temprature": 3}, "b": {}},
+  "sweep": {"data.train_sample": [50, 100]},
+  "claims": [
+    {"id": "c", "left": {"arm": "a", "metric": "test_loss"}, "op": "<", "right": {"arm": "d", "metric": "train_nmse"}},
+    {"id": "e", "left": {"arm": "a"}, "op": "<", "right": {"value": 1}},
+    {"id": "c", "left": {"arm": "a", "metric": "train_nmse"}, "op": "<", "right": {"value": 1}},
+    {"id": "f", "left": {"arm": "a", "metric": "train_nmse"}, "op": "less", "right": {"value": 1}}
+  ],
+  "figures": [{"id": "g", "x": "steps", "y": "train_nmse"}, {"id": "h", "x": "step", "y": "dead"}],
+  "profiles": {"quick": {"train.stps": 3}}
+})");
+  std::string all;
+  for (const ScenarioError& error : errors) all += error.path() + ": " + error.message() + "\n";
+  CAPTURE(all);
+  for (const auto& [path, line] : {std::pair("train.epocs", 7),
+                                   {"metrics[1]", 8},
+                                   {"arms.a.model.router.temprature", 9},
+                                   {"sweep.data.train_sample", 10},
+                                   {"claims[0].left.metric", 12},
+                                   {"claims[0].right.arm", 12},
+                                   {"claims[1].left.metric", 13},
+                                   {"claims[2].id", 14},
+                                   {"claims[3].op", 15},
+                                   {"figures[0].x", 17},
+                                   {"figures[1].y", 17},
+                                   {"profiles.quick.train.stps", 18},
+                                   {"model.gating.train.k", 6}}) {
+    const std::string place = path;
+    CAPTURE(place);
+    const ScenarioError* const error = error_at(errors, place);
+    REQUIRE(error);
+    CHECK(error->line == static_cast<std::size_t>(line));
+    CHECK(error->column > 1);
+  }
+  CHECK(errors.size() == 13);
+}
+
 TEST_CASE("errors: the answer in JSON and in text") {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "file.json").string();
@@ -117,6 +163,12 @@ TEST_CASE("errors: no error follows from another") {
   document = example_scenario();
   document["data"].erase("train_samples");
   document["data"]["trian_samples"] = 100;
+  CHECK(errors_in(document.dump()).size() == 1);
+  // A claim that is set aside is not missed by the figure that shows it.
+  document = example_scenario();
+  document["claims"] =
+      Json::parse(R"([{"id": "c", "left": {"arm": "learned"}, "op": "<", "right": {"value": 1}}])");
+  document["figures"] = Json::parse(R"([{"kind": "claim", "id": "f", "claim": "c"}])");
   CHECK(errors_in(document.dump()).size() == 1);
 }
 

@@ -1,4 +1,4 @@
-/// --set and profiles beside a sweep and arms that set the same fields: what cells would not show is refused.
+/// --set and profiles on fields that a sweep or an arm sets: the program refuses settings without an effect.
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-/// Dotted paths that lead into lists and maps, wherever overrides stand.
+/// Dotted paths that lead into lists and maps, in every place of overrides.
 
 #include "app/scenario/overrides.h"
 

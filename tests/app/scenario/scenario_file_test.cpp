@@ -167,6 +167,21 @@ TEST_CASE("scenario file: names of data files are relative to the file in which 
   CHECK(folder.document("law.json").at("data").at("inputs") == "normal");
 }
 
+TEST_CASE("scenario file: a file that does not exist is answered with the nearest one of its folder") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "temperatures.json") << "{}";
+  const std::string nearest = "no such file; did you mean '" + (folder.path() / "temperatures.json").string();
+  for (const char* name : {"temperatures", "temprature.json"})
+    CHECK_THROWS_WITH_AS(read_scenario_file(folder.path() / name), doctest::Contains(nearest.c_str()),
+                         UserError);
+  try {
+    read_scenario_file(folder.path() / "other.json");
+    FAIL("accepted");
+  } catch (const UserError& error) {
+    CHECK(error.message() == "no such file");
+  }
+}
+
 TEST_CASE("scenario file: versions") {
   const Folder folder;
   Json document = example_scenario();

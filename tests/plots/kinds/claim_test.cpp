@@ -6,8 +6,8 @@
 namespace moelab::app_claim_figure_test {
 namespace {
 
-/// Arms fast and slow with seven seeds at n = 10 and 20, of which two pairs at 20 are both censored, and a
-/// third one's fast side after the other's target. At 10 no step is censored.
+/// Arms fast and slow with seven seeds at n = 10 and 20. At 20 both steps of two pairs are censored, and a
+/// third pair's fast side is after the slow side's target. At 10 no step is censored.
 RunResults censored_pairs() {
   RunResults results;
   set_head(results, {{"title", "Steps"}, {"figures", Json::array()}});

@@ -44,6 +44,7 @@ TEST_CASE("expressions are written with the labels of axes and printed signs") {
   CHECK(names.axis("test_nmse_top1 * 2") == "(test loss ÷ label variance (top-1)) × 2");
   CHECK(names.axis("data.clusters * log ( data.clusters )") == "clusters × log(clusters)");
   CHECK(names.axis("( data.clusters - 1 ) / 2") == "(clusters − 1) ÷ 2");
+  CHECK(names.axis("1 / (data.dim * log(data.clusters))") == "1 ÷ (input width × log(clusters))");
 }
 
 }  // namespace moelab::display_names_test

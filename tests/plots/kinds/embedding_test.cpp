@@ -41,7 +41,7 @@ RunResults example() {
 
 TEST_CASE("a panel shows the last sweep point's first seed that is done, experts coloured by their rows") {
   const TemporaryFolder folder;
-  // Four rows on a line, of which expert 2 has three; two tokens a sample in b.
+  // Four rows on a line; expert 2 has three. In b a sample has two tokens.
   const std::vector<double> inputs = {0, 0, 3, 4, 6, 8, 9, 12};
   const std::vector<double> probabilities = {.1, .2, .7, .5, .3, .2, .1, .1, .8, 0, .4, .6};
   save(array_file(folder.path(), "a20", "test_inputs"), {4, 2}, inputs);

@@ -10,7 +10,7 @@
 namespace moelab::figure_kinds_test {
 namespace {
 
-/// Arms half and whole with the same three seeds; half's metric is half of the other's, but for one seed.
+/// Arms half and whole with the same three seeds; half's metric is half of whole's, except for one seed.
 RunResults paired_results() {
   RunResults results;
   set_head(results, {{"title", "Halves"}, {"source", "Fig. 1"}, {"figures", Json::array()}});

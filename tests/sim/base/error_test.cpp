@@ -26,8 +26,11 @@ TEST_CASE("no name is near when more than half of the given one would have to ch
   CHECK(nearest_name("", {"mlp"}).empty());
   CHECK(nearest_name("k", {"p"}).empty());
   CHECK(nearest_name(std::string(1 << 20, 'a'), {"aa"}).empty());
-  CHECK(nearest_name("abcd", {"abxy"}) == "abxy");  // two edits of four: still within half
-  CHECK(nearest_name("abc", {"axy"}).empty());      // two edits of three: beyond
+  CHECK(nearest_name("test_loss", {"fact_loss", "test_loss_soft"}) == "test_loss_soft");
+  CHECK(nearest_name("best_lost", {"test_loss", "best_lost_of"}) == "best_lost_of");
+  CHECK(nearest_name("linar", {"linear", "linar_one"}) == "linear");  // one edit is a slip
+  CHECK(nearest_name("abcd", {"abxy"}) == "abxy");                    // two edits of four: still within half
+  CHECK(nearest_name("abc", {"axy"}).empty());                        // two edits of three: beyond
 }
 
 TEST_CASE("an unknown name is answered with the nearest and all allowed ones") {

@@ -96,7 +96,7 @@ TEST_CASE(
     }
     CHECK(std::abs(reached / ids - 0.25) < 4 * std::sqrt(0.25 * 0.75 / ids));
   }
-  // Rows that are no ids stay, whoever asks.
+  // Rows that are no ids stay in every case.
   Matrix numbers = clean_x;
   contaminate(SwappedOptions{.share = 1}, layout, {1, 0}, numbers);
   CHECK(numbers == clean_x);
@@ -111,7 +111,7 @@ TEST_CASE("what moves rows leaves targets alone") {
   CHECK((y.array() == 3.0).all());
 }
 
-/// ℓ(x_i) = ½ ‖x_i‖² of samples of `width` entries; counts what is asked of it.
+/// ℓ(x_i) = ½ ‖x_i‖² of samples of `width` entries; counts its calls.
 class Bowl final : public AttackedLoss<double> {
  public:
   explicit Bowl(std::size_t width) : width_(width) {}

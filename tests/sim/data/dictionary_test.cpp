@@ -70,7 +70,7 @@ bool sets_are_uniform(const Sets& counts, int rows, int possible) {
   return below_quantile(statistic, possible - 1);
 }
 
-/// Each atom equally likely. A set has an atom once at most, so that counts vary less than those of
+/// Each atom equally likely. A set has an atom once at most, so that counts vary less than with
 /// independent draws: Σ (n_a − n p)² / (n p (c − r) / (c − 1)), p = r / c, is χ² with c − 1 degrees of
 /// freedom.
 bool atoms_are_uniform(const Matrix& member, int rank) {

@@ -36,7 +36,7 @@ TEST_CASE("scale_to_separation puts the two nearest means exactly that far apart
   for (const double separation : {0.5, 3.0}) {
     const Matrix scaled = means_of(*problem_of({{"separation", separation}, {"scale_to_separation", true}}));
     CHECK(closest_pair(scaled) == doctest::Approx(separation * unit).epsilon(1e-12));
-    // All by one factor: the directions are those of the plain draw.
+    // All by one factor: the directions of the plain draw stay.
     const Matrix plain = means_of(*problem_of(Json::object()));
     CHECK((scaled / scaled.norm() - plain / plain.norm()).norm() < 1e-12);
   }

@@ -141,7 +141,7 @@ TEST_CASE("linear targets: y is exactly W_c (x − μ_c), rows of W_c N(0, I / d
 TEST_CASE("a required separation holds, and one that cannot be reached is an error of the user") {
   const Json wide = {
       {"clusters", 30}, {"separation", 1.4}, {"noise_std", 0.8}, {"dim", 6}, {"mean_std", 1.0}};
-  // Without noise the separation asks for nothing, so the means are those of the cluster averages here.
+  // Without noise the separation asks for nothing, so the means equal the cluster averages here.
   const auto averages = [](const Json& changes) {
     const std::unique_ptr<Problem> problem = mixture_problem(changes);
     const Dataset data = mixture_sample(*problem, 30000);

@@ -96,7 +96,7 @@ TEST_CASE("every generator: uniforms map to samples, and what is known of the la
       for (Eigen::Index i = 0; i < cube.size(); ++i) cube.data()[i] = draw_uniform(engine);
       const Dataset mapped = problem->map_uniforms(cube);
       check_shapes(*problem, mapped, 40);
-      // Each sample is a function of its own uniforms.
+      // Each sample is a function of its uniforms.
       const Dataset some = problem->map_uniforms(cube.middleRows(10, 5));
       CHECK(some.x == mapped.x.middleRows(10, 5));
       CHECK(some.y == mapped.y.middleRows(10, 5));

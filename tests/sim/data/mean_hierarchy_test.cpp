@@ -60,7 +60,7 @@ TEST_CASE("a tree of depth 1 has the means of a mixture without one") {
   CHECK(star->clusters() == 5);
   CHECK(mixture_sample(*star, 50).x == mixture_sample(*plain, 50).x);
   CHECK(mixture_sample(*star, 50).y == mixture_sample(*plain, 50).y);
-  // mean_std says nothing beside it.
+  // mean_std has no effect with it.
   const auto with_std = draw_problem(data_of(on_tree(tree(1, 5, 2.5), {{"mean_std", 9}})), kMixtureSeeds);
   CHECK(mixture_sample(*with_std, 50).x == mixture_sample(*plain, 50).x);
 }
@@ -79,7 +79,7 @@ TEST_CASE("every node is its parent and N(0, std_per_level² I)") {
     }
     CAPTURE(depth);
     CHECK(standard_normal_deviation(steps / kStd) < kStandardErrors);
-    // The step of another parent, of which there are enough to tell from level 3 on.
+    // The step of another parent. From level 3 on there are enough parents.
     if (depth > 2) CHECK(standard_normal_deviation(wrong / kStd) > kStandardErrors);
     above = nodes;
   }

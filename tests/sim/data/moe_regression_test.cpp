@@ -54,12 +54,12 @@ TEST_CASE("the regression function by hand, for every router and expert") {
   CHECK(std::abs(value_at(perturbed, "linear") - shifted * 9.75) <= kRounding);
   CHECK(std::abs(value_at("cosine", square) - cosine * 9.75 * 9.75) <= kRounding);
   // At (0, −2) the affine parts are 1 and −0.75: a rectifier lets the first pass alone.
-  const Matrix at_second = *problem_of({{"expert", "relu"}})->bayes_prediction(x);
+  const Matrix at_second = problem_of({{"expert", "relu"}})->bayes_prediction(x).value();
   CHECK(std::abs(at_second(1, 0) - (1 - gate(-8 + 0.5, -4))) <= kRounding);
 }
 
 TEST_CASE("GELU, sigmoid and unit experts by hand") {
-  // At (0, −2) the affine parts are 1 and −0.75, the gates those of scores −7.5 and −4.
+  // At (0, −2) the affine parts are 1 and −0.75, and the scores −7.5 and −4.
   const Matrix x = (Matrix(1, 2) << 0, -2).finished();
   const auto value = [&](const Json& expert) {
     return (*problem_of({{"expert", expert}})->bayes_prediction(x))(0, 0);
@@ -143,7 +143,7 @@ TEST_CASE("two levels by hand: a group's share, and an expert's in it") {
   const std::unique_ptr<Problem> problem = problem_of(data);
   const Matrix x = Matrix::Ones(1, 1);
   CHECK(std::abs((*problem->bayes_prediction(x))(0, 0) - (0.25 * (0.25 * 1 + 0.75 * 2) - 0.75)) <= kRounding);
-  // Of U those of the groups, and β1 less its mean by the gates at 0, which are equal here.
+  // In U: the groups' vectors, and β1 minus its mean under the gates at 0, which are equal here.
   const double half = std::log(3) / 2;
   const Matrix expected = (Matrix(3, 2) << 1, -half, 1, half, 1, 0).finished();
   CHECK((effective_directions(*problem->true_measure()) - expected).isZero(kRounding));

@@ -58,7 +58,7 @@ Matrix regression(const Matrix& x, const Matrix& y);
 /// function of x.
 double residual_correlation(const Matrix& x, const Matrix& y, const Matrix& prediction);
 
-/// An orthonormal basis (n, n) of which the first `rank` columns span those of a matrix (n, m), up to
+/// An orthonormal basis (n, n). Its first `rank` columns span the columns of a matrix (n, m), up to
 /// `rounding` of its largest.
 struct Span {
   Matrix basis;

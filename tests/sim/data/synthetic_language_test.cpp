@@ -28,7 +28,7 @@ int label_of(const Dataset& data, Eigen::Index row, Eigen::Index token) {
   return data.cluster[static_cast<std::size_t>(row * data.x.cols() + token)];
 }
 
-/// Share of tokens whose domain is not that of the token before.
+/// Share of tokens whose domain differs from the previous token's.
 double switch_share(const Dataset& data) {
   int switches = 0;
   for (Eigen::Index i = 0; i < data.x.rows(); ++i) {

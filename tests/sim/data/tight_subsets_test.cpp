@@ -67,7 +67,7 @@ TEST_CASE("the best prediction weighs the components by their own covariances") 
       const double deviation = std::sqrt((products.array() - products.mean()).square().mean() / 4000.0);
       CHECK(std::abs(products.mean()) <= 4 * deviation + 1e-12);
     }
-    // Components that differ on their tight features are told apart almost always.
+    // Components that differ on their tight features are separable almost always.
     CHECK(error.squaredNorm() / data.y.squaredNorm() < 0.05);
   }
 }

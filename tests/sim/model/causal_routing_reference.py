@@ -5,7 +5,7 @@
 Causal transformers whose routers look at other tokens: inputs, parameters, routing probabilities of the first mixture,
 loss and every gradient. Each token is routed from a list of the tokens up to it, so that nothing later is there to be
 hidden. Gradients are complex steps: the imaginary part of the loss at a parameter + 1e-30 i, over 1e-30. The layouts are
-those of Model::arrays().
+the same as of Model::arrays().
 """
 
 import json

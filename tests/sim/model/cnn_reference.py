@@ -3,7 +3,7 @@
     python3 tests/sim/model/cnn_reference.py
 
 Mixtures whose CNN router reads the image that leads a row and hands its penultimate layer to the experts, on images of
-even and of odd sides: inputs, parameters, routing probabilities, loss and every gradient. The layouts are those of
+even and of odd sides: inputs, parameters, routing probabilities, loss and every gradient. The layouts are the same as of
 Model::arrays(): convolutions (out, in, 3, 3), dense layers (out, in) with inputs (channel, row, column).
 """
 

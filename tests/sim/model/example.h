@@ -46,8 +46,8 @@ inline std::vector<NamedGating> example_gatings() {
   return gatings;
 }
 
-/// Options of a kind with its fields of that name, and those of the choices inside it, set to a number or to
-/// a truth value.
+/// Options of a kind. Its fields of that name, and such fields of its choices, are set to a number or to a
+/// truth value.
 template <class Axis>
 OneOf<Axis> with_field(OneOf<Axis> options, const std::string& name, double value) {
   class Setter final : public FieldVisitor {

@@ -14,7 +14,7 @@ template <class Real>
 struct ExampleModel {
   ExampleModel(const ModelOptions& options, const Layout& layout, const Seeds& seeds)
       : model(options, layout, {seeds}), workspace(model.network->make_workspace()) {}
-  /// A copy of the model with a workspace of its own.
+  /// A copy of the model with its own workspace.
   ExampleModel(const ExampleModel& other)
       : model(other.model), workspace(model.network->make_workspace()), losses(other.losses) {}
 
@@ -24,7 +24,7 @@ struct ExampleModel {
   std::size_t parameter_count() const { return network().parameter_count(); }
   AlignedVector<Real>& parameters() { return model.parameters; }
   const AlignedVector<Real>& gradient() const { return workspace.gradient; }
-  /// Those of the parameters alone.
+  /// The gradients of the parameters alone.
   std::vector<NamedArray<Real>> arrays() const { return network().arrays(model.parameters); }
 
   ExampleBatch<Real> batch(std::uint64_t seed, int samples) const {
@@ -39,7 +39,7 @@ struct ExampleModel {
     }
     return drawn;
   }
-  /// Clusters that rows know themselves, wherever they stand.
+  /// Clusters that rows carry, at any place.
   std::vector<int> labels_of(const std::vector<Real>& x) const {
     std::vector<int> labels;
     for (auto row = x.begin(); row < x.end(); row += layout().input_dim) {
@@ -55,7 +55,7 @@ struct ExampleModel {
     return moelab::loss_and_gradient(model, {task, losses}, batch.samples(), batch.y.data(), batch.rows,
                                      workspace);
   }
-  /// A training step but for its update of the parameters.
+  /// A training step without its update of the parameters.
   double step(const ExampleBatch<Real>& batch, const TaskLoss<Real>& task, double progress = 0) {
     network().begin_step(progress, model.parameters, model.state);
     const double loss = loss_and_gradient(batch, task);

@@ -4,7 +4,7 @@ graph_of_tokens_reference.json beside itself.
     python3 tests/sim/model/graph_of_tokens_reference.py
 
 Mixtures behind multi-head self-attention whose tokens mix their routing (Nguyen et al. 2025): inputs, parameters,
-routing probabilities, loss and every gradient. The layouts are those of Model::arrays(). What is not differentiated,
+routing probabilities, loss and every gradient. The layouts are the same as of Model::arrays(). What is not differentiated,
 the choice of the head of lowest mean row entropy, is an index here.
 """
 

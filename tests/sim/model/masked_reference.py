@@ -3,9 +3,9 @@ itself.
 
     python3 tests/sim/model/masked_reference.py
 
-Transformers that see the whole sequence, on ids some of which are masked: inputs, parameters, routing probabilities of
+Transformers that see the whole sequence, on ids with some masked: inputs, parameters, routing probabilities of
 the first mixture, loss of the masked tokens and every gradient, by complex steps: the imaginary part of the loss at
-p + 1e-30 i is 1e-30 times its derivative, without any difference. The layouts are those of Model::arrays().
+p + 1e-30 i is 1e-30 times its derivative, without any difference. The layouts are the same as of Model::arrays().
 """
 
 import json

@@ -30,7 +30,7 @@ ExampleModel<double> identity_router(const GatingRule& eval, const std::vector<d
   return model;
 }
 
-/// The row of which softmax is r.
+/// The row whose softmax is r.
 std::vector<double> logarithms(const std::vector<double>& r) {
   std::vector<double> row;
   for (const double value : r) row.push_back(std::log(value));

@@ -4,7 +4,7 @@ transformer_reference.json beside itself.
     python3 tests/sim/model/transformer_reference.py
 
 Causal transformers on ids of tokens: inputs, parameters, routing probabilities of the first mixture, loss and every
-gradient. The layouts are those of Model::arrays().
+gradient. The layouts are the same as of Model::arrays().
 """
 
 import json

@@ -112,7 +112,7 @@ TEST_CASE("a least-squares fit tells how it ended, in double alone") {
   CHECK_THROWS_AS(in_float.train(), std::invalid_argument);
 }
 
-/// What the change of valid options is told.
+/// The message about a change of valid options.
 template <class Change>
 void check_refused(ExperimentOptions options, const Change& change, const std::string& path,
                    const std::string& message) {

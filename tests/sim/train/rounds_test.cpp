@@ -92,6 +92,27 @@ TEST_CASE("rounds: batches of a training set and of the population hold the roun
   }
 }
 
+TEST_CASE("rounds: a task without a training sample is passed over, whatever the order is") {
+  const ExperimentOptions options = sample_rounds();
+  const std::unique_ptr<Problem> problem = draw_problem(options.data, kSeeds);
+  TrainingSet<double> set = draw_training_set<double>(*problem, kSeeds, 60, 0, true);
+  for (int& label : set.labels) label = label == 2 ? 1 : label;
+  using Order = RoundOptions::Order;
+  for (const Order order : {Order::uniform, Order::cycle, Order::shuffled}) {
+    TrainOptions train = options.train;
+    train.rounds = RoundOptions{.steps = 2, .order = order};
+    SampleBatches<double> batches(set, problem->layout(), 8, kSeeds, 0, {}, task_rounds(train, 4, kSeeds, 0));
+    std::multiset<int> tasks;
+    for (int step = 0; step < 60; ++step) {
+      batches.advance();
+      if (step % 2 == 0) continue;
+      tasks.insert(batches.samples().labels[0]);
+      CHECK(batches.finished_task() == batches.samples().labels[0]);
+    }
+    for (const int task : {0, 1, 3}) CHECK(tasks.count(task) >= (order == Order::uniform ? 1U : 10U));
+  }
+}
+
 TEST_CASE("rounds: the trainer tells of every round, and refuses data without clusters") {
   std::vector<std::pair<std::int64_t, int>> told;
   TrainCallbacks callbacks;

@@ -13,7 +13,7 @@ using Role = ParameterGroup::Role;
 TEST_CASE("balance: 1 where a factor is uniform, below 1 elsewhere; of other forms neither holds") {
   CHECK(verdict_of(check_uniform_factor(kEffort)) == CheckVerdict::holds);
   CHECK(verdict_of(check_uniform_factor(kEffort, "aux_unnormalised")) == CheckVerdict::fails);
-  // With two active experts the shares of first choices are not uniform where those of pairs are.
+  // With two active experts the shares of first choices are not uniform where the shares of pairs are.
   CHECK(verdict_of(check_uniform_factor(kEffort, "switch")) == CheckVerdict::fails);
   CHECK(verdict_of(check_below_one()) == CheckVerdict::holds);
   CHECK(verdict_of(check_below_one("gshard")) == CheckVerdict::fails);

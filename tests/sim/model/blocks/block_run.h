@@ -1,6 +1,6 @@
 #pragma once
 
-/// A block by itself: its passes on rows of its own.
+/// A single block: its passes on given rows.
 
 #include <algorithm>
 #include <limits>

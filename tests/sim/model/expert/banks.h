@@ -14,7 +14,7 @@ constexpr int kInputs = 5, kExperts = 4, kRows = 6;
 /// Few outputs and many: some kinds have a bank for each.
 constexpr int kOutputs[] = {1, 3, 6};
 
-/// Gates (n, E) uniform on [0.1, 1.1], those of inactive pairs zero.
+/// Gates (n, E) uniform on [0.1, 1.1], zero for inactive pairs.
 struct Gates {
   using Inactive = bool(int row, int expert);
   explicit Gates(Inactive& inactive) : values(entries(kRows, kernels::padded(kExperts))) {

@@ -16,7 +16,7 @@ TEST_CASE("by hand: a row gives way where it loses less than others would") {
   CHECK(gated.gate(0, 0) == 1 / (1 + std::exp(-3.0)));
   CHECK(gated.gate(1, 1) == 1 / (1 + std::exp(-0.5)));
   CHECK(gated.probability(1, 0) == doctest::Approx(1 / (1 + std::exp(-0.5))));
-  // By groups of two rows one goes to each, and an odd row wherever it likes.
+  // By groups of two rows one goes to each, and an odd row has a free choice.
   const Gated pairs(BalancedAssignmentGatingOptions{}, {rows[0], rows[1], rows[2]}, {}, false, 2);
   CHECK(pairs.rows_of_expert(0) == std::vector<int>{0, 2});
   CHECK(pairs.rows_of_expert(1) == std::vector<int>{1});

@@ -85,7 +85,7 @@ TEST_CASE("steps move the noise and the factor of the loss on gates; measuring d
   model.step(batch, *loss);
   CHECK(model.loss_and_gradient(batch, *loss) != first);
   CHECK(model.predict(batch.x, model.network().train_gating()) == measured);
-  // Each layer draws by itself.
+  // Each layer draws independently.
   REQUIRE(start.values.size() == 6);
   CHECK(start.values[0] != start.values[3]);
   CHECK(model.model.state.values[1] == 1);

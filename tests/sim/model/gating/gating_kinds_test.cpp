@@ -31,7 +31,7 @@ TEST_CASE("sigmoid: each expert by itself, over their sum where renormalised") {
   const Gated biased(SigmoidGatingOptions{.k = 2, .renormalize = false}, rows, {0, 0, 0.6});
   CHECK(biased.gate(0, 0) == 0);
   CHECK(std::abs(biased.gate(0, 2) - 0.25) < kRounding);
-  // Scores of which σ is 0 in double leave finite gates.
+  // Scores with σ = 0 in double leave finite gates.
   const Gated low(SigmoidGatingOptions{.k = 2}, {{-900, -900, -900}});
   CHECK(low.gate(0, 0) == 0.5);
   CHECK(low.probability(0, 2) == doctest::Approx(1.0 / 3));

@@ -84,7 +84,7 @@ TEST_CASE_TEMPLATE("the loss is NaN where a score is NaN, under every gating at 
       CAPTURE(gating.name);
       const ModelOptions options = example_model(router, ExpertOptions::example("linear"), gating.rule, 4);
       ExampleModel<Real> model(options, layout, {1, 0});
-      // Normal inputs have negative scalar products, of which the logarithm is NaN.
+      // Normal inputs have negative scalar products. Their logarithm is NaN.
       CHECK(std::isnan(model.loss_and_gradient(model.batch(2, 8), *loss)));
     }
   }

@@ -103,7 +103,7 @@ def topk(z, bias, k, renormalize=None, capacity_factor=None, drop="order"):
 
 
 def top1(z, bias, straight_through=True):
-    """Gates 1 whose slopes are those of r, as complex steps see them."""
+    """Gates 1 with the slopes of r, as complex steps see them."""
     p = numpy.array([softmax(row) for row in z])
     chosen = numpy.array([masked(numpy.ones(len(row)), largest((row.real + bias).tolist(), 1)) for row in p])
     return chosen * (1 + 1j * p.imag), p

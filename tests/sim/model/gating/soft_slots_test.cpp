@@ -29,7 +29,7 @@ TEST_CASE("by hand: shares of rows in slots, and of slots in rows") {
   CHECK(std::abs(at(gated.scratch.slots.combine, 0, 1) - 3.0 / 4) < kRounding);
   CHECK(std::abs(gated.gate(0, 1) - 3.0 / 4) < kRounding);
   CHECK(gated.routing().every_pair);
-  // A group by itself is one row: it is all of every slot.
+  // A group of one row fills every slot.
   const Gated alone(SoftSlotsGatingOptions{}, rows, {}, false, 1);
   CHECK(at(alone.scratch.slots.dispatch, 0, 0) == 1);
   CHECK(std::abs(alone.gate(0, 0) - 1.0 / 4) < kRounding);

@@ -81,9 +81,9 @@ TEST_CASE("balance within groups of sequences: the groups by hand, and the whole
   // Two sequences of two tokens. The first goes to expert 0, the second to expert 1.
   HandBatch hand({{.8, .2}, {.6, .4}, {.3, .7}, {.1, .9}}, {{1, 0}, {1, 0}, {0, 1}, {0, 1}});
   hand.batch.tokens = 2;
-  // Each sequence has f = (1, 0) or (0, 1): twice the mean probability of its own expert, .7 and .8.
+  // Each sequence has f = (1, 0) or (0, 1): twice the mean probability of its expert, .7 and .8.
   CHECK(value_of(hand.batch, "aux_sequence") == doctest::Approx(2 * (.7 + .8) / 2).epsilon(kRounding));
-  // Groups of all sequences, {0, 3} and {1, 2}, have f = (1/2, 1/2): the term is 1, as that of the batch.
+  // Groups of all sequences, {0, 3} and {1, 2}, have f = (1/2, 1/2): the term is 1, as for the batch.
   CHECK(value_of(hand.batch, "aux_mixed") == doctest::Approx(1).epsilon(kRounding));
   CHECK(value_of(hand.batch, "aux") == doctest::Approx(1).epsilon(kRounding));
   hand.batch.group = 2;
@@ -131,7 +131,7 @@ TEST_CASE("the terms of importance and of entropy of a batch worked out by hand"
 
 TEST_CASE("the load under new noise of a batch worked out by hand") {
   // One row, K = 1: γ = (1, 0), s = (1, 2), noise (1, 0) makes h = (2, 0). The first is selected, its
-  // threshold is the second's h = 0, that of the second the first's h = 2: Φ(1) and Φ(−1).
+  // threshold is the second's h = 0. The second's threshold is the first's h = 2: Φ(1) and Φ(−1).
   const HandBatch hand({{.7, .3}}, {{.7, 0}});
   std::vector<double> scores(HandBatch::kStride), noisy(HandBatch::kStride), spreads(HandBatch::kStride, 1.0);
   scores[0] = 1;

@@ -41,7 +41,7 @@ def chance(argument):
 
 
 def load(z, spreads, draws, k):
-    """CV² of the chances to be among the k largest of z + spreads · draws when one's own draw is new."""
+    """CV² of the chances to be among the k largest of z + spreads · draws with a new draw for the expert."""
     noisy = z + spreads * draws
     loads = numpy.zeros(z.shape[1], complex)
     for row, e in numpy.ndindex(*z.shape):

@@ -123,7 +123,7 @@ TEST_CASE("with fixed weights the gradient of a stack agrees with central differ
     ExampleModel<double> model(stack(options, 3), {.input_dim = kInputs, .output_dim = kOutputs}, {7, 0});
     check_parameter_gradients(model, 8, *loss);
   }
-  // The router alone, where any dispersion is fixed: that of the layer before.
+  // The router alone, with a fixed dispersion, from the layer before.
   for (const int mixed : {0, 1}) {
     RouterProbe probe(Options{.mixed_clusters = mixed}, 7, 1, 2);
     probe.check_parameter_gradient();

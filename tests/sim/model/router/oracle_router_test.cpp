@@ -28,7 +28,7 @@ TEST_CASE("a row's expert is its cluster, and second choices are a fixed order f
       }
     }
   }
-  // Clusters 1 and 5 share an expert, and each has an order of its own.
+  // Clusters 1 and 5 share an expert, and each has its own order.
   for (int e = 0; e < RouterProbe::kExperts; ++e) CHECK(score(3, e) == score(4, e));
   CHECK(score(2, 0) != score(3, 0));
   const RouterProbe::Gradient gradient = probe.gradient();

@@ -1,6 +1,6 @@
 #pragma once
 
-/// A router by itself: on drawn rows, behind the attention of other rows.
+/// A single router: on drawn rows, behind the attention of other rows.
 
 #include <doctest/doctest.h>
 

@@ -84,7 +84,7 @@ TEST_CASE("a hash sends every token to one expert, evenly, another in each layer
   CHECK(imbalance(experts) < kMostImbalance);
   CHECK(agreement(experts, likeliest(again.scores(x))) == 1);
   CHECK(std::abs(agreement(experts, likeliest(deeper.scores(x))) - 0.2) < kChance);
-  // A token is its row of the model's inputs, wherever it stands.
+  // A token is its row of the model's inputs, at any place.
   CHECK(hash.scores(other, &x) == scores);
   CHECK(hash.scores({x.begin() + 30, x.begin() + 60}) ==
         std::vector<double>(scores.begin() + 50, scores.begin() + 100));

@@ -94,7 +94,7 @@ TEST_CASE("after the distillation gradients equal central differences") {
   model.step(model.batch(1, 8), *loss, 0.5);
   CHECK(array_named(model, "light_router_frozen_layer0").front() == 1);
   check_parameter_gradients(model, 8, *loss);
-  // The scores are those of the first inputs, with a bias or without.
+  // The scores come from the first inputs, with a bias or without.
   for (const bool bias : {false, true}) {
     RouterProbe probe(StableRouterOptions{.bias = bias}, 7);
     probe.progress = 1;

@@ -1,0 +1,1 @@
+"""Short tests of an installed package: ``pytest --pyargs moelab``."""

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Builds a one-page paper with what the program writes, untouched: latex_paper.py PROGRAM FOLDER
+
+FOLDER is the folder of contact_sheet.py. The paper has three figures in the style icml with their captions, in columns
+of 3.25 inches, and a table of `moelab table --format latex`. Checks that pdflatex has nothing to complain about,
+that the paper has one page, and that no font is of Type 3.
+
+Exit status: 0 done, 1 something is wrong, 77 without pdflatex or poppler, or where the figures are not drawn.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from contact_sheet import ALL_KINDS, answer, output_of, page_faults
+
+FIGURES = ("lines", "claim", "router_rows")
+PAPER = r"""\documentclass{article}
+\usepackage[letterpaper,text={6.75in,10in}]{geometry}
+\usepackage{graphicx,booktabs}
+\makeatletter  %% pieces of the page with captions, which do not float
+\newcommand{\column}[1]{\begin{minipage}[t]{3.25in}\vspace{0pt}\def\@captype{figure}%%
+\includegraphics{#1.pdf}\input{#1}\end{minipage}}
+\newcommand{\losses}{\begin{minipage}{\textwidth}\centering\def\@captype{table}%%
+\input{losses}\caption{Losses at 5120 samples and 16 experts.}\label{tab:losses}\end{minipage}}
+\makeatother
+\begin{document}
+\noindent Figures %s and Table~\ref{tab:losses} are those of the program.
+
+\noindent\column{%s}\hfill\column{%s}
+
+\noindent\column{%s}
+
+\noindent\losses
+\end{document}
+"""
+COMPLAINTS = re.compile(r"^(!.*|Overfull.*|LaTeX Warning: (?:Reference|Citation|There were|Float).*|Missing character.*)$", re.M)
+
+
+def main(program, folder):
+    run, paper = folder / ALL_KINDS["name"], folder / "paper"
+    shutil.rmtree(paper, ignore_errors=True)
+    paper.mkdir()
+    answer(program, "plot", run, "--style", "icml")
+    for name in FIGURES:
+        for ending in ("pdf", "tex"):
+            shutil.copy(run / "figures" / f"{name}.{ending}", paper)
+    (paper / "losses.tex").write_text(answer(program, "table", run, "--metric", "test_nmse_top1", "--format", "latex", "--at",
+                                             "data.train_samples=5120", "--at", "model.experts=16"))
+    (paper / "paper.tex").write_text(PAPER % (", ".join(rf"\ref{{fig:{name}}}" for name in FIGURES), *FIGURES))
+    for _ in range(2):  # the second time for references
+        done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"], cwd=paper,
+                              capture_output=True, text=True, errors="replace", check=False)
+    faults = COMPLAINTS.findall(done.stdout)
+    if done.returncode != 0:
+        faults.append(f"pdflatex ends with status {done.returncode}")
+    else:
+        faults += page_faults(paper / "paper.pdf", 8.5)
+        if (pages := re.search(r"Pages: +(\d+)", output_of("pdfinfo", paper / "paper.pdf")).group(1)) != "1":
+            faults.append(f"the paper has {pages} pages")
+        words = output_of("pdftotext", paper / "paper.pdf", "-")
+        faults += [f"the paper lacks '{word}'" for word in ("Figure 3:", "Table 1:", "learned linear router") if word not in words]
+    for fault in faults:
+        print(f"latex_paper: {fault}", file=sys.stderr)
+    print(f"latex_paper: {paper / 'paper.pdf'}")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    for tool in ("pdflatex", "pdffonts"):
+        if not shutil.which(tool):
+            print(f"latex_paper skipped: no {tool} (packages/install test latex)")
+            sys.exit(77)
+    if not Path(sys.argv[2], ALL_KINDS["name"], "plan.json").exists():
+        print("latex_paper skipped: contact_sheet.py has drawn no figures")
+        sys.exit(77)
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]).resolve()))
