@@ -23,16 +23,12 @@ constexpr std::array<int, 95> kAdvance = {
     611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352,  635, 634, 278, 278, 579,
     278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592,  525, 636, 337, 636, 838};
 
-bool begins_letter(char byte) {
-  return (byte & 0xC0) != 0x80;
-}
-
 /// The width of the letter that begins at `at` in thousandths of the size; 0 for bytes that continue one.
 double letter_width(const std::string& text, std::size_t at) {
   constexpr double kSmall = 530, kGreek = 840, kEm = 1000;
   const char byte = text[at];
   if (byte >= ' ' && byte <= '~') return kAdvance[static_cast<std::size_t>(byte - ' ')];
-  if (!begins_letter(byte)) return 0;
+  if (!begins_character(byte)) return 0;
   const std::string_view pair = std::string_view(text).substr(at, 2),
                          three = std::string_view(text).substr(at, 3);
   if (pair == "\u00B9" || pair == "\u00B2" || pair == "\u00B3" || three == "\u141F") return kSmall;
@@ -51,7 +47,7 @@ std::size_t fitting_bytes(const std::string& word, double font_size, double widt
   double used = 0;
   while (bytes < word.size()) {
     used += letter_width(word, bytes) * font_size / 1000;
-    if (used > width && bytes > 0 && begins_letter(word[bytes])) break;
+    if (used > width && bytes > 0 && begins_character(word[bytes])) break;
     if (std::string_view("_/-.,").find(word[bytes]) != std::string_view::npos) soft = bytes + 1;
     ++bytes;
   }

@@ -35,15 +35,15 @@ struct RatePanels {
   FigureStyle style = {};
 };
 
-/// Columns row,column,series,x,mean,low,high,fitted.
+/// Columns `row,column,series,x,mean,low,high,fitted`.
 std::string rate_panels_csv(const RatePanels& figure);
 
 /// Two columns wide without a style.
 struct RateLayout : PageLayout {
   std::vector<SeriesStyle> looks;       ///< of the lines by name
   std::vector<SeriesStyle> references;  ///< of the reference slopes
-  /// A reference slope s is y = reference_height · (x / x₀)^s, with x₀ the left end of the axis, or the right
-  /// end where s > 0.
+  /// A reference slope s is y = reference_height · (x / x₀)^s. x₀ is the left end of the axis, and the right
+  /// end if s > 0.
   double reference_height = 1;
 
   explicit RateLayout(const RatePanels& figure);

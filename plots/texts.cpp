@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/error.h"
+
 namespace moelab {
 namespace {
 
@@ -40,7 +42,7 @@ constexpr std::array kLowered = {
 
 std::size_t letter_bytes(const std::string& text, std::size_t at) {
   std::size_t bytes = 1;
-  while (at + bytes < text.size() && (text[at + bytes] & 0xC0) == 0x80) ++bytes;
+  while (at + bytes < text.size() && !begins_character(text[at + bytes])) ++bytes;
   return bytes;
 }
 
@@ -78,7 +80,7 @@ std::optional<MathPart> next_math(const std::string& text, std::size_t from) {
        at = text.find_first_of("_^", at + 1)) {
     if (at == 0 || at + 1 >= text.size()) continue;
     std::size_t base = at - 1;
-    while (base > 0 && (text[base] & 0xC0) == 0x80) --base;
+    while (base > 0 && !begins_character(text[base])) --base;
     const bool is_letter = std::isalpha(static_cast<unsigned char>(text[base])) != 0 || at - base > 1;
     if (!is_letter || base < from || (base > 0 && is_ascii_word(text[base - 1]))) continue;
     MathPart part{base, at, 0, "", text[at] == '^'};

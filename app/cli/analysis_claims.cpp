@@ -1,9 +1,8 @@
-#include "app/cli/analysis_claims.h"
-
 #include <fmt/format.h>
 
 #include <set>
 
+#include "app/cli/analyze.h"
 #include "app/scenario/claim_reader.h"
 #include "sim/base/error.h"
 

@@ -1,5 +1,3 @@
-#include "app/cli/analysis_figures.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "app/cli/analysis_files.h"
 #include "plots/figure.h"
 #include "plots/heat_map.h"
 

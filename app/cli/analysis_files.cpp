@@ -9,9 +9,7 @@
 
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/metrics/routed_tokens.h"
-#include "app/cli/analysis_figures.h"
 #include "app/cli/verbs.h"
-#include "app/dump/npz_bytes.h"
 #include "app/store/provenance.h"
 #include "plots/report/report.h"
 #include "sim/base/error.h"
@@ -81,21 +79,14 @@ std::string experts_csv(const ArrayAnalysis& analysis) {
   return text;
 }
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
-  return quoted + "\"";
-}
-
 /// One line for each entry of the matrices of this name. Empty where no layer has them.
 std::string matrices_csv(const ArrayAnalysis& analysis, const std::string& name) {
   std::string text;
   const auto add = [&](const std::string& layer, const Json& matrix) {
     for (std::size_t i = 0; i < matrix.at("rows").size(); ++i) {
       for (std::size_t j = 0; j < matrix.at("columns").size(); ++j)
-        text += fmt::format("{}{},{},{}\n", layer, csv_field(matrix.at("rows")[i].get<std::string>()),
-                            csv_field(matrix.at("columns")[j].get<std::string>()),
+        text += fmt::format("{}{},{},{}\n", layer, csv_cell(matrix.at("rows")[i].get<std::string>()),
+                            csv_cell(matrix.at("columns")[j].get<std::string>()),
                             number_text(matrix.at("values")[i][j]));
     }
   };
@@ -129,7 +120,7 @@ std::string documents_csv(const ArrayAnalysis& analysis) {
 std::string definitions_csv() {
   std::string text = "metric,definition,follows\n";
   for (const RoutedMetric& metric : routed_metrics())
-    text += fmt::format("{},{},{}\n", metric.name, csv_field(metric.definition), metric.follows);
+    text += fmt::format("{},{},{}\n", metric.name, csv_cell(metric.definition), metric.follows);
   for (const MetricGroup& group : metric_groups()) {
     for (const MetricGroup::Metric& metric : group.metrics) {
       const bool is_there = std::any_of(routed_metrics().begin(), routed_metrics().end(),
@@ -137,7 +128,7 @@ std::string definitions_csv() {
       const std::vector<const Need*> all = needs_of(metric.name);
       const bool is_of_arrays =
           std::all_of(all.begin(), all.end(), [](const Need* need) { return need->argument; });
-      if (!is_there && is_of_arrays) text += fmt::format("{},{},\n", metric.name, csv_field(metric.help));
+      if (!is_there && is_of_arrays) text += fmt::format("{},{},\n", metric.name, csv_cell(metric.help));
     }
   }
   return text;

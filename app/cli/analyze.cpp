@@ -15,7 +15,6 @@
 #include "analysis/metrics/meters.h"
 #include "analysis/metrics/routed_change.h"
 #include "analysis/metrics/routed_tokens.h"
-#include "app/cli/analysis_claims.h"
 #include "app/cli/analysis_files.h"
 #include "app/cli/array_rows.h"
 #include "app/cli/verbs.h"
@@ -28,7 +27,7 @@ namespace {
 constexpr const char *kNotFinite = "not finite: the numbers of its arrays are too large",
                      *kNoValue = "has no value for these arrays";
 
-/// Numbers of the bootstrap and of chance, for each layer a stream of its own.
+/// Numbers of the bootstrap and of chance: a stream for each layer.
 enum Stream : std::uint64_t { kBootstrap = 1000, kChance = 2000000, kChange = 4000000 };
 
 Json matrix_json(std::vector<std::string> rows, std::vector<std::string> columns, const Matrix& values) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/stats/claims.h"
 #include "analysis/stats/intervals.h"
 #include "app/dump/routing_input.h"
 #include "app/scenario/json.h"
@@ -24,7 +25,7 @@ struct AnalyzedArrays : RoutingInput {
   int neighbours = 0;          ///< of expert overlap; 0: 10, or all other rows
 };
 
-/// What is measured of one layer.
+/// The measurements of one layer.
 struct LayerAnalysis {
   int layer = 0;
   std::string name;                 ///< of its array; empty for the only one
@@ -50,7 +51,7 @@ struct ArrayAnalysis {
   std::vector<std::string> checks;  ///< what was found and assumed
 };
 
-/// The seeds of the shuffled baseline and of sampled rows: those of a run's first cell by default.
+/// The seeds of the shuffled baseline and of sampled rows. A run's first cell has the same seeds by default.
 constexpr Seeds kAnalysisSeeds{1, 0};
 
 /// Overlap and silhouette compare every row with every other up to this many rows. With more rows, a random
@@ -68,5 +69,12 @@ ArrayAnalysis analysis_of(const Json& answer);
 /// The answer of `moelab analyze --json`. Its keys are the fields of ArrayAnalysis. With more than
 /// `most_experts` experts, it has no matrices of pairs of experts.
 Json to_json(const ArrayAnalysis& analysis, int most_experts = 1 << 20);
+
+/// Judges claims such as "routing_entropy <": the metric is smaller here than in the other analysis. The
+/// operators are < and >. Documents are the pairs, so each layer is a point with its paired t interval. The
+/// two models may differ in everything but the documents. Throws UserError at `option` for other documents,
+/// for layers that differ, and for unknown metrics.
+std::vector<ClaimResult> judge_analyses(const ArrayAnalysis& own, const ArrayAnalysis& other,
+                                        const std::vector<std::string>& claims, const std::string& option);
 
 }  // namespace moelab

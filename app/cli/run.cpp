@@ -11,7 +11,6 @@
 
 #include "analysis/stats/intervals.h"
 #include "app/cli/completion.h"
-#include "app/cli/terminal_output.h"
 #include "app/report/claim_results.h"
 #include "app/report/hints.h"
 #include "app/run/cell.h"
@@ -359,7 +358,7 @@ int run_scenario(const RunOptions& options) {
                                   .share = share,
                                   .retry_failed = !options.retry.empty(),
                                   .leases = options.leases,
-                                  .view = is_live_terminal() ? &live : nullptr,
+                                  .view = is_live_terminal(STDERR_FILENO) ? &live : nullptr,
                                   .fail_fast = options.fail_fast,
                                   .admit = admit};
   const SessionOutcome outcome =
@@ -401,10 +400,11 @@ int run_scenario(const RunOptions& options) {
     std::string crossings = crossings_text(results), note = main_metric_note(results.head);
     if (!crossings.empty()) crossings += '\n';
     if (!note.empty()) note += '\n';
-    std::cout << fmt::format(
-                     "{}{}\n{}{}results in {}\n",
-                     summary_text(results.table, main_metric(results.head), terminal_columns(STDOUT_FILENO)),
-                     note, crossings, rates_text(results), directory.string())
+    const std::optional<TerminalSize> terminal = terminal_size(STDOUT_FILENO);
+    const auto most_columns = terminal ? std::optional(terminal->columns) : std::nullopt;
+    std::cout << fmt::format("{}{}\n{}{}results in {}\n",
+                             summary_text(results.table, main_metric(results.head), most_columns), note,
+                             crossings, rates_text(results), directory.string())
               << std::flush;
   }
   const std::string hint = shown_hint(outcome, scenario, results.table);

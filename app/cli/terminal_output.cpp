@@ -1,7 +1,6 @@
 #include "app/cli/terminal_output.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +11,9 @@
 #include <map>
 #include <regex>
 #include <vector>
+
+#include "app/run/scheduler.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 namespace {
@@ -33,15 +35,6 @@ bool has_pages(std::string_view verb) {
   return std::find(std::begin(verbs), std::end(verbs), verb) != std::end(verbs);
 }
 
-/// Whether a byte begins a character of UTF-8.
-bool begins_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
-}
-
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
-}
-
 /// Pipes a text through the user's pager. Returns false if it cannot be started.
 bool page(const std::string& text) {
   const char* const own = std::getenv("PAGER");
@@ -60,12 +53,6 @@ bool page(const std::string& text) {
   }
   std::signal(SIGPIPE, before);
   return is_shown;
-}
-
-/// Whether a descriptor is a terminal that understands control characters.
-bool shows_colours(int descriptor) {
-  const char* const kind = std::getenv("TERM");
-  return ::isatty(descriptor) == 1 && kind && std::string_view(kind) != "dumb";
 }
 
 }  // namespace
@@ -94,15 +81,16 @@ std::string painted(const std::string& line) {
 
 namespace {
 
-/// Breaks a text at spaces into parts of at most `width` characters, the first of at most `first`; a word
-/// that is too wide stays whole.
+/// Breaks a text at spaces into parts of at most `width` characters. The first part has at most `first`. A
+/// word that is too wide stays whole.
 std::vector<std::string> parts_of(std::string_view text, std::size_t first, std::size_t width) {
   std::vector<std::string> parts(1);
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(' ', begin), text.size());
     const std::string_view word = text.substr(begin, end - begin);
     const std::size_t most = parts.size() == 1 ? first : width;
-    if (!parts.back().empty() && width_of(parts.back()) + 1 + width_of(word) > most) parts.emplace_back();
+    if (!parts.back().empty() && count_characters(parts.back()) + 1 + count_characters(word) > most)
+      parts.emplace_back();
     if (!parts.back().empty()) parts.back() += ' ';
     parts.back() += word;
     begin = end + 1;
@@ -110,8 +98,8 @@ std::vector<std::string> parts_of(std::string_view text, std::size_t first, std:
   return parts;
 }
 
-/// A row of a table, whose columns stand at least two spaces apart. A column that does not fit begins a line
-/// of its own. If it begins in the left half, its parts stay below its begin.
+/// A row of a table, whose columns stand at least two spaces apart. A column that does not fit begins a new
+/// line. If it begins in the left half, its parts stay below its begin.
 std::string wrapped_row(std::string_view line, std::size_t indent, std::size_t width) {
   std::string text(indent, ' ');
   std::size_t at = indent;  // the column of the screen after the text
@@ -121,14 +109,14 @@ std::string wrapped_row(std::string_view line, std::size_t indent, std::size_t w
     const std::string_view column = line.substr(begin, end - begin);
     const bool hangs = next == line.size() && at > indent && at <= width / 2;
     std::size_t place = at;
-    if (at + width_of(column) > width && !hangs && at > indent) {
+    if (at + count_characters(column) > width && !hangs && at > indent) {
       place = indent + 2;
       text.erase(text.find_last_not_of(' ') + 1);
       text += "\n" + std::string(place, ' ');
     }
     const std::vector<std::string> parts = parts_of(column, width - place, width - place);
     text += fmt::format("{}", fmt::join(parts, "\n" + std::string(place, ' ')));
-    at = place + width_of(parts.back());
+    at = place + count_characters(parts.back());
     const std::size_t gap = next - end;
     text.append(next < line.size() ? gap : 0, ' ');
     at += gap;
@@ -141,27 +129,24 @@ std::string wrapped_row(std::string_view line, std::size_t indent, std::size_t w
 
 std::string wrapped(const std::string& line, std::size_t width) {
   const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
-  if (width_of(line) <= width || indent + 20 > width) return line;
+  if (count_characters(line) <= width || indent + 20 > width) return line;
   if (line.find("  ", indent) != std::string::npos) return wrapped_row(line, indent, width);
   const std::vector<std::string> parts =
       parts_of(std::string_view(line).substr(indent), width - indent, width - indent - 2);
   return std::string(indent, ' ') + fmt::format("{}", fmt::join(parts, "\n" + std::string(indent + 2, ' ')));
 }
 
-std::optional<std::size_t> terminal_columns(int descriptor) {
-  winsize size{};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
-  return size.ws_col;
-}
-
 TerminalOutput::TerminalOutput(std::ostream& stream, int descriptor, bool is_paged)
-    : stream_(stream), target_(stream.rdbuf(this)), is_paged_(is_paged), width_(80), height_(24) {
-  const char* const no_color = std::getenv("NO_COLOR");
-  is_painted_ = !no_color || *no_color == '\0';
-  winsize size{};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return;
-  width_ = size.ws_col;
-  height_ = size.ws_row;
+    : stream_(stream),
+      target_(stream.rdbuf(this)),
+      is_paged_(is_paged),
+      is_painted_(wants_colours()),
+      width_(80),
+      height_(24) {
+  const std::optional<TerminalSize> size = terminal_size(descriptor);
+  if (!size || size->rows == 0) return;
+  width_ = size->columns;
+  height_ = size->rows;
 }
 
 TerminalOutput::~TerminalOutput() {
@@ -215,12 +200,12 @@ bool TerminalOutput::pass_on_lines() {
 }
 
 std::unique_ptr<TerminalOutput> terminal_output(std::ostream& stream, std::string_view verb, bool is_json) {
-  if (is_json || !shows_colours(STDOUT_FILENO)) return nullptr;
+  if (is_json || !is_live_terminal(STDOUT_FILENO)) return nullptr;
   return std::make_unique<TerminalOutput>(stream, STDOUT_FILENO, has_pages(verb));
 }
 
 std::unique_ptr<TerminalOutput> terminal_errors(std::ostream& stream) {
-  if (!shows_colours(STDERR_FILENO)) return nullptr;
+  if (!is_live_terminal(STDERR_FILENO)) return nullptr;
   return std::make_unique<TerminalOutput>(stream, STDERR_FILENO, false);
 }
 

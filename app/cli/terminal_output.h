@@ -3,7 +3,6 @@
 /// Answers on a terminal: words of verdicts in colour, lines that end at words, and a pager for long answers.
 
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <streambuf>
 #include <string>
@@ -12,17 +11,14 @@
 namespace moelab {
 
 /// Gives words that report a result their colour: "reproduced" green, "refuted" red, "inconclusive" yellow.
-/// Of an error or a note, the begin alone has a colour. A word counts at the begin of a line, and after a
+/// In an error or a note, only the begin has a colour. A word counts at the begin of a line, and after a
 /// number, a colon or the columns of a table.
 std::string painted(const std::string& line);
 
 /// Breaks a line at spaces so that no part is wider than `width` characters. Further parts are indented by
-/// two more spaces than the line. In a row of a table, whose columns stand at least two spaces apart, they
-/// stand below the last column, or a column begins a line of its own. Words that are too wide stay whole.
+/// two more spaces than the line. Columns of a table stand at least two spaces apart. There the parts stand
+/// below the last column, or a column begins a new line. Words that are too wide stay whole.
 std::string wrapped(const std::string& line, std::size_t width);
-
-/// The columns of the terminal at a descriptor; no value if it is no terminal.
-std::optional<std::size_t> terminal_columns(int descriptor);
 
 /// While it lives, text written to `stream` reaches the terminal with colours and line breaks.
 class TerminalOutput : public std::streambuf {

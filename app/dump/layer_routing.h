@@ -1,7 +1,7 @@
 #pragma once
 
-/// The routing of one layer over the tokens that count, whatever the file held: logits, probabilities,
-/// scores, gates or experts.
+/// The routing of one layer over the tokens that count. The file may hold logits, probabilities, scores,
+/// gates or experts.
 
 #include <cstdint>
 #include <functional>
@@ -64,7 +64,7 @@ class LayerRouting {
   /// Whether the first choice of a row is known.
   bool has_first_choice() const { return is_ordered || rule.top_k == 1; }
 
-  /// Visits all kept rows in order. Blocks end where those of the files' samples do. `wants_sets` computes
+  /// Visits all kept rows in order. Blocks end at the ends of samples. `wants_sets` computes
   /// the sets and the selection scores, too. Throws UserError for values that are no routing.
   void visit(bool wants_sets, const std::function<void(const RoutedBlock&)>& visit) const;
   /// The experts of all kept rows (n · K).

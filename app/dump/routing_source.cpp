@@ -36,14 +36,14 @@ std::optional<int> number_of(const std::string& text) {
   return value;
 }
 
-/// An array of a file that a name means, with the numbers in the rest of its own name.
+/// An array of a file that a name means, with the numbers in the rest of the array's name.
 struct NameMatch {
   std::size_t place = 0;
   std::vector<int> numbers;
 };
 
-/// The arrays that `wanted` means: the one of this name, or those whose names hold it between numbers, as
-/// "router_logits" is held by "router_logits.0", and "e_score_correction_bias" by
+/// The arrays that `wanted` means. An array with this name is the only one. Otherwise the name may stand
+/// between numbers: "router_logits" means "router_logits.0". "e_score_correction_bias" means
 /// "model.layers.3.mlp.gate.e_score_correction_bias".
 std::vector<NameMatch> matches_of(const std::vector<std::string>& names, const std::string& wanted) {
   std::vector<NameMatch> found;

@@ -552,7 +552,7 @@ namespace {
 std::size_t longest_line(const std::string& text) {
   std::size_t most = 0, width = 0;
   for (const char byte : text) {
-    width = byte == '\n' ? 0 : width + ((static_cast<unsigned char>(byte) & 0xC0U) != 0x80U ? 1 : 0);
+    width = byte == '\n' ? 0 : width + (begins_character(byte) ? 1 : 0);
     most = std::max(most, width);
   }
   return most;

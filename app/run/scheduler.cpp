@@ -74,9 +74,8 @@ constexpr double kPlainSeconds = 30;
 constexpr double kSpeedWindowSeconds = 10;
 
 std::size_t terminal_width() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
+  const std::optional<TerminalSize> size = terminal_size(STDERR_FILENO);
+  return size ? size->columns : 80;
 }
 
 /// Writes control characters directly to the terminal, because std::cerr would escape them.
@@ -93,14 +92,12 @@ std::string cleared(std::size_t lines_below) {
 std::size_t end_of(const std::string& text, std::size_t count) {
   std::size_t end = 0;
   for (; end < text.size(); ++end) {
-    const bool begins = (static_cast<unsigned char>(text[end]) & 0xC0u) != 0x80u;
-    if (begins && count-- == 0) break;
+    if (begins_character(text[end]) && count-- == 0) break;
   }
   return end;
 }
 
-/// The bar before the progress line, in colour unless the user has set NO_COLOR (no-color.org). Empty on a
-/// terminal that has no place for it.
+/// The bar before the progress line. Empty on a terminal that has no place for it.
 std::string live_bar(const BatchProgress& progress, int already, std::size_t length_of_line) {
   constexpr std::size_t kMostWidth = 30, kLeastWidth = 8;
   const std::size_t terminal = terminal_width();
@@ -108,8 +105,7 @@ std::string live_bar(const BatchProgress& progress, int already, std::size_t len
   const double total = already + progress.total;
   const double share = total > 0 ? (already + progress.finished + progress.partial) / total : 1;
   const std::string bar = progress_bar(share, std::min(kMostWidth, terminal - length_of_line - 3));
-  const char* const no_color = std::getenv("NO_COLOR");
-  return (no_color && *no_color != '\0' ? bar : "\x1b[32m" + bar + "\x1b[0m") + "  ";
+  return (wants_colours() ? "\x1b[32m" + bar + "\x1b[0m" : bar) + "  ";
 }
 
 }  // namespace
@@ -130,9 +126,20 @@ std::string cut_line(const std::string& line, std::size_t width) {
          "…";
 }
 
-bool is_live_terminal() {
-  const char* kind = std::getenv("TERM");
-  return ::isatty(STDERR_FILENO) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
+bool is_live_terminal(int descriptor) {
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(descriptor) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
+}
+
+std::optional<TerminalSize> terminal_size(int descriptor) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return TerminalSize{size.ws_col, size.ws_row};
+}
+
+bool wants_colours() {
+  const char* const refusal = std::getenv("NO_COLOR");
+  return refusal == nullptr || *refusal == '\0';
 }
 
 std::string clock_text(double seconds) {
@@ -157,7 +164,7 @@ std::string progress_line(const BatchProgress& progress, int already, double ela
   return line;
 }
 
-ProgressReporter::ProgressReporter(int already) : already_(already), live_(is_live_terminal()) {}
+ProgressReporter::ProgressReporter(int already) : already_(already), live_(is_live_terminal(STDERR_FILENO)) {}
 
 double ProgressReporter::recent_speed(double work_done, double elapsed) {
   if (elapsed - mark_time_ >= kSpeedWindowSeconds) {

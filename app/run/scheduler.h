@@ -99,8 +99,18 @@ std::string progress_bar(double share, std::size_t width);
 /// Cuts a line to `width` characters at a word's end, and marks the cut with "…".
 std::string cut_line(const std::string& line, std::size_t width);
 
-/// Whether stderr is a terminal on which lines can be overwritten.
-bool is_live_terminal();
+/// Whether a descriptor is a terminal that understands control characters.
+bool is_live_terminal(int descriptor);
+
+/// The size of a terminal in characters.
+struct TerminalSize {
+  std::size_t columns, rows;  ///< 0 rows are unknown ones
+};
+/// The size of the terminal at a descriptor. No value if it is none, or does not tell its columns.
+std::optional<TerminalSize> terminal_size(int descriptor);
+
+/// Whether the user wants colours: NO_COLOR is not set (no-color.org).
+bool wants_colours();
 
 /// Shows progress on stderr. A terminal gets a bar with a live line, and further lines below it. Other
 /// outputs get a plain line every 30 s. The bar has a colour unless NO_COLOR is set. Several threads may call

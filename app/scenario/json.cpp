@@ -54,7 +54,7 @@ TextPlace place_at(std::string_view text, std::size_t offset) {
     if (byte == '\n') {
       ++place.line;
       place.column = 1;
-    } else if ((static_cast<unsigned char>(byte) & 0xC0u) != 0x80u) {  // not a UTF-8 continuation byte
+    } else if (begins_character(byte)) {
       ++place.column;
     }
   }
@@ -381,8 +381,7 @@ std::string abbreviated(const Json& value) {
   std::string text = json_text(value, -1);
   if (text.size() <= kLongest) return text;
   std::size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u)
-    --end;  // do not split a UTF-8 character
+  while (end > 0 && !begins_character(text[end])) --end;
   return text.substr(0, end) + "…";
 }
 

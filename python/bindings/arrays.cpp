@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "analysis/metrics/task.h"
-#include "app/cli/analysis_claims.h"
 #include "app/cli/analysis_files.h"
 #include "app/cli/analyze.h"
 #include "app/cli/verbs.h"

@@ -69,7 +69,7 @@ class Capture:
         own = next(iter(stacks)) if stack is None else text(stack, "stack")
         if own not in stacks:
             raise UserError("stack", f"got {shown(stack)}, needs one of {', '.join(stacks)}")
-        start = f"{own}." if own else ""
+        start = _start(own)
         arrays = self._about["arrays"][own]
         at = lambda name: [f"{file}:{name}" for file in self.files]  # noqa: E731
         given: dict[str, Any] = {self._about["kind"]: at(f"{start}{arrays['values']}")}
@@ -96,9 +96,14 @@ class Capture:
         return given
 
     def analyze(self, stack: str | None = None, **arguments: Any) -> Analysis:
-        """Measures the recorded routing. ``arguments`` replace those of ``arguments()``; None leaves one out."""
+        """Measures the recorded routing. ``arguments`` win over ``arguments()``; None leaves one out."""
         given = {**self.arguments(stack), **arguments}
         return analyze(**{name: value for name, value in given.items() if value is not None})
+
+
+def _start(stack: str) -> str:
+    """What the names of a stack's arrays begin with."""
+    return f"{stack}." if stack else ""
 
 
 def _experts_of(model: Any) -> int | None:
@@ -129,7 +134,7 @@ def _chosen_routers(model: Any, routers: Any, torch: Any) -> dict[str, Any]:
     experts = _experts_of(model)
     by_class = {name: module for name, module in modules.items()
                 if _ROUTER_CLASS.search(type(module).__name__) and "shared" not in name}
-    # A router of its own class may hold a linear layer, whose scores it returns.
+    # A router module may hold a linear layer, whose scores it returns.
     by_class = {name: module for name, module in by_class.items()
                 if not any(name.startswith(f"{other}.") for other in by_class)}
     linear = {name: module for name, module in modules.items()
@@ -175,11 +180,11 @@ class _Recorder:
                 return
             parts = list(output) if isinstance(output, (tuple, list)) else [output]
             tensors = [part.detach() for part in parts if self._torch.is_tensor(part)]
-            self.current[name] = self._sorted(name, tensors)
+            self.current[name] = self.sorted(name, tensors)
 
         return record
 
-    def _sorted(self, name: str, tensors: list[Any]) -> tuple[Any, Any]:
+    def sorted(self, name: str, tensors: list[Any]) -> tuple[Any, Any]:
         """(scores of all experts or None, ids of the chosen ones or None) on the processor."""
         experts = self._experts or max((t.shape[-1] for t in tensors if t.ndim > 1), default=0)
         floats = [t for t in tensors if t.is_floating_point() and t.ndim > 1 and t.shape[-1] == experts]
@@ -219,10 +224,9 @@ def _forward_words(model: Any) -> set[str] | None:
     return names or None
 
 
-def _called(model: Any, batch: Any, torch: Any, device: Any, further: Mapping[str, Any]) -> Any:
+def _called(model: Any, words: set[str] | None, batch: Any, torch: Any, device: Any, further: Mapping[str, Any]) -> Any:
     moved = lambda value: value.to(device) if torch.is_tensor(value) else value  # noqa: E731
     if isinstance(batch, Mapping):
-        words = _forward_words(model)
         return model(**{name: moved(value) for name, value in batch.items() if words is None or name in words}, **further)
     if isinstance(batch, (tuple, list)):
         return model(*[moved(value) for value in batch], **further)
@@ -269,7 +273,8 @@ def capture(
     os.makedirs(place, exist_ok=True)
     found = _chosen_routers(model, routers, torch)
     recorder = _Recorder(model, found, torch)
-    if not found and "output_router_logits" not in (_forward_words(model) or set()):
+    words = _forward_words(model)
+    if not found and "output_router_logits" not in (words or set()):
         raise UserError("routers", "no module is named router or gate, and the model does not return router_logits; "
                                    "needs the names of the router modules")
     device = next((value.device for value in model.parameters()), torch.device("cpu"))
@@ -287,7 +292,7 @@ def capture(
                 break
             recorder.current.clear()
             with torch.no_grad():
-                answer = _called(model, batch, torch, device, further)
+                answer = _called(model, words, batch, torch, device, further)
             if recorder.repeated:
                 raise UserError("routers", f"'{recorder.repeated}' runs twice in a pass, so its rows have no place")
             own, kept = _tensors_of(recorder, found, answer, torch)
@@ -346,7 +351,7 @@ def _tensors_of(recorder: _Recorder, found: Mapping[str, Any], answer: Any, torc
             raise UserError("model", "returns no router_logits; needs the names of the router modules")
         for place, entry in enumerate(logits):
             if torch.is_tensor(entry):
-                scores, _ = recorder._sorted(f"router_logits.{place}", [entry.detach()])
+                scores, _ = recorder.sorted(f"router_logits.{place}", [entry.detach()])
                 own[f"router_logits.{place}"] = scores
                 layers.setdefault("", []).append(place)
         arrays[""] = {"values": "router_logits", "ids": "", "numbered": False}
@@ -355,7 +360,7 @@ def _tensors_of(recorder: _Recorder, found: Mapping[str, Any], answer: Any, torc
         if name not in recorder.current:
             continue  # a router that this pass did not run
         stack, layer = recorder.place(name)
-        start = f"{stack}." if stack else ""
+        start = _start(stack)
         scores, ids = recorder.current[name]
         made = arrays.setdefault(stack, {"values": "", "ids": "", "numbered": True})
         for value, title, key in ((scores, "router_logits", "values"), (ids, "topk_ids", "ids")):
@@ -391,7 +396,7 @@ def _write_biases(model: Any, found: Mapping[str, Any], recorder: _Recorder, arr
         for owner in (module, around):
             own = next((getattr(owner, bias) for bias in _BIASES if hasattr(owner, bias)), None)
             if own is not None:
-                start = f"{stack}." if stack else ""
+                start = _start(stack)
                 biases[f"{start}selection_bias.{layer}"] = own.detach().cpu().float().contiguous()
                 break
     for made in arrays.values():

@@ -257,9 +257,9 @@ std::string visible_line(std::string_view text) {
 
 std::size_t unfinished_bytes(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(text.size(), 3); ++back) {
-    const unsigned byte = byte_at(text, text.size() - back);
-    if ((byte & 0xC0U) == 0x80U) continue;
-    return bytes_announced(byte) > back ? back : 0;
+    const std::size_t place = text.size() - back;
+    if (!begins_character(text[place])) continue;
+    return bytes_announced(byte_at(text, place)) > back ? back : 0;
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cassert>
 #include <stdexcept>
 #include <string>
@@ -84,6 +85,16 @@ std::string visible_text(std::string_view text);
 
 /// The same in one line: line feeds and tabs become spaces.
 std::string visible_line(std::string_view text);
+
+/// Whether a byte begins a character of UTF-8. All further bytes of a character are 10xxxxxx.
+inline bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+}
+
+/// The number of characters of a UTF-8 text.
+inline std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
 
 /// The number of bytes at the end of `text` (0 to 3) that begin a UTF-8 character without completing it.
 std::size_t unfinished_bytes(std::string_view text);

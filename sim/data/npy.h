@@ -1,7 +1,7 @@
 #pragma once
 
-/// Arrays in NumPy's file format: writing of version 1.0, and reading of versions 1.0, 2.0 and 3.0 in blocks
-/// of rows.
+/// Arrays in NumPy's file formats: writing of version 1.0 and of .npz, and reading of versions 1.0, 2.0 and
+/// 3.0 in blocks of rows.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/arrays.h"
@@ -25,6 +26,10 @@ std::string npy_header(const std::string& type, const std::vector<std::int64_t>&
 /// A whole file. Throws std::invalid_argument if the number of values is not the product of the shape.
 std::string npy_bytes(const std::vector<std::int64_t>& shape, std::span<const double> values);
 std::string npy_bytes(const std::vector<std::int64_t>& shape, std::span<const std::int64_t> values);
+
+/// The bytes of a .npz file. Each array has a name and the bytes of its .npy file. Equal arrays give equal
+/// bytes. Throws EnvironmentError beyond 4 GB.
+std::string npz_bytes(const std::vector<std::pair<std::string, std::string>>& arrays);
 
 // Headers of .npy files (NEP 1)
 

@@ -8,15 +8,16 @@
 
 namespace moelab {
 
-/// N tasks in K groups. A sample is a sequence of s rows of one task, X_t in the paper: x ∈ R^d, y = w_n·x.
+/// N tasks in K groups. A sample is a sequence of s rows of one task: x ∈ R^d and y = w_n·x. The paper calls
+/// it X_t.
 ///
-/// - The first task of a group has w_n uniform on the sphere of radius σ0; task n is in group n mod K. The
-///   others are moved from it by N(0, within² I).
-/// - One row at a random place is the signal β v_n, unless `signal` is none. The others are N(0, noise_std²
-/// I),
-///   scaled to the norm `noise_norm` if that is given.
-/// - With `support` k, w_n, v_n and rows fill k coordinates. Coordinate k + j is a copy of coordinate j mod k
-///   times 1e-3 · N(0, 1), one factor for each coordinate of a sample, as in the public code.
+/// - Task n is in group n mod K. The first task of a group has w_n uniform on the sphere of radius σ0. The
+///   others differ from it by N(0, within² I).
+/// - One row at a random place is the signal β v_n, unless `signal` is none. The others are
+///   N(0, noise_std² I). `noise_norm` scales them to this norm.
+/// - With `support` k, the vectors w_n and v_n and all rows fill k coordinates. Coordinate k + j is a copy of
+///   coordinate j mod k times 1e-3 · N(0, 1). Each coordinate of a sample has one factor, as in the public
+///   code.
 struct TaskPoolOptions {
   enum class Signal { none, independent, parallel };
   int tasks = 7;

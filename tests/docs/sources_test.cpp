@@ -108,4 +108,15 @@ TEST_CASE("sources: a page for each folder of scenarios names all its claims and
   CHECK(pages == 16);
 }
 
+TEST_CASE("sources: no two scenarios have one name, which names their run in the results") {
+  std::map<std::string, fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "scenarios")) {
+    if (entry.path().extension() != ".json") continue;
+    const std::string name = read_json_file(entry.path()).at("name").get<std::string>();
+    const auto [known, is_new] = files.try_emplace(name, entry.path());
+    CHECK_MESSAGE(is_new, name, " names ", known->second.string(), " and ", entry.path().string());
+  }
+  CHECK(files.size() > 80);
+}
+
 }  // namespace moelab::sources_test

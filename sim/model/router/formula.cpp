@@ -444,12 +444,9 @@ FormulaExpression parse_formula(const std::string& text) {
 std::string located(const std::string& text, const FormulaError& error) {
   constexpr std::size_t kShown = 12;
   if (error.at() >= text.size()) return fmt::format("at the end: {}", error.what());
-  // A character may have several bytes. All bytes after the first are 10xxxxxx.
-  const auto begins = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
-  const auto at = text.begin() + static_cast<std::ptrdiff_t>(error.at());
-  const auto place = 1 + std::count_if(text.begin(), at, begins);
+  const std::size_t place = 1 + count_characters(std::string_view(text).substr(0, error.at()));
   std::size_t end = std::min(text.size(), error.at() + kShown);
-  while (end < text.size() && !begins(text[end])) ++end;
+  while (end < text.size() && !begins_character(text[end])) ++end;
   return fmt::format("at character {}, \"{}{}\": {}", place, text.substr(error.at(), end - error.at()),
                      end < text.size() ? "…" : "", error.what());
 }

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <set>
 
-#include "app/dump/npz_bytes.h"
 #include "tests/app/cli/analyzed_arrays.h"
 
 namespace moelab::analyze_dumps_test {
