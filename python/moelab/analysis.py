@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,6 +66,16 @@ class Analysis(Mapping[str, Any]):
     def __repr__(self) -> str:
         layers = [layer["layer"] for layer in self._answer["layers"]]
         return f"<Analysis of layers {shown(layers)}: {len(self.checks)} checks>"
+
+    def _repr_html_(self) -> str:
+        """The layers and the checks, as notebooks show them."""
+        rows = [{"layer": layer["layer"]} | layer["metrics"] for layer in self._answer["layers"]]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join("<tr>" + "".join(f"<td>{_cell(row.get(name))}</td>" for name in names) + "</tr>" for row in rows)
+        notes = "".join(f"<li>{html.escape(check)}</li>" for check in self.checks)
+        return (f'<div style="overflow-x: auto"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+                + (f"<ul>{notes}</ul>" if notes else ""))
 
     @property
     def checks(self) -> list[str]:
@@ -166,6 +177,11 @@ class Analysis(Mapping[str, Any]):
         return files
 
 
+def _cell(value: Any) -> str:
+    """A value in a table of a notebook."""
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))
+
+
 def _matrix(matrix: dict[str, Any]) -> NamedMatrix:
     return NamedMatrix(matrix["values"], matrix["rows"], matrix["columns"])
 
@@ -225,9 +241,15 @@ def _pair(entry: Any, path: str) -> tuple[Any, Any]:
     return _entry_array(entry, path), None
 
 
+def _is_entry(part: Any) -> bool:
+    """Whether a part of a list is a layer or a batch of its own, not a row of numbers."""
+    if isinstance(part, (tuple, Mapping)):
+        return len(part) > 0 and not np.isscalar(next(iter(part)))
+    return part is None or (_is_array(part) and len(part.shape) > 1)
+
+
 def _batches(value: Any, path: str, lists_are_batches: bool) -> list[_Batch]:
-    if isinstance(value, list) and any(isinstance(part, (tuple, Mapping)) and len(part) and not np.isscalar(
-            next(iter(part))) or part is None or (_is_array(part) and len(part.shape) > 1) for part in value):
+    if isinstance(value, list) and any(_is_entry(part) for part in value):
         is_plain = all(_is_array(part) for part in value)
         if is_plain and not lists_are_batches:
             raise UserError(path, "is a list of arrays: layers are a tuple, batches a list of tuples [(array,), …]")
@@ -257,23 +279,24 @@ def _names(value: Any) -> tuple[Any, list[str]]:
     return places.reshape(values.shape).astype(np.int64), [str(name) for name in names]
 
 
-def _config(model: Any) -> Any:
+def config_of(model: Any) -> Any:
     """The configuration of a model as a dict. It comes from a dict, a file, or an object of transformers."""
     if model is None:
         return None
     if _is_file(model):
         with open(os.fspath(model), encoding="utf-8") as file:
             return json.load(file)
-    if not isinstance(model, Mapping) and hasattr(model, "config"):
-        model = model.config
-    if hasattr(model, "to_dict"):
-        model = model.to_dict()
+    if not isinstance(model, Mapping):
+        model = getattr(model, "config", model)
+    to_dict = getattr(model, "to_dict", None)
+    if to_dict is not None:
+        model = to_dict()
     if not isinstance(model, Mapping):
         raise UserError("model", f"got {shown(model)}, needs a dict, a config.json or a configuration of transformers")
     wanted = {key: value for key, value in model.items() if isinstance(value, (bool, int, float, str, list, tuple, type(None)))}
     inner = model.get("text_config")
     if isinstance(inner, Mapping) or hasattr(inner, "to_dict"):
-        wanted["text_config"] = _config(inner)
+        wanted["text_config"] = config_of(inner)
     return wanted
 
 
@@ -310,7 +333,7 @@ def _parquet(file: Any, path: str) -> tuple[Any, dict[str, Any]]:
     order = np.lexsort((zeros if rank is None else rank, columns[position], document, layers))
     made: dict[int, np.ndarray] = {}
     beside: dict[str, Any] = {}
-    tokens = None
+    tokens, first = None, order
     for number in np.unique(layers):
         own = order[layers[order] == number]
         place = np.stack([document[own], columns[position][own]], 1)
@@ -479,7 +502,7 @@ def analyze(
         "groups": _joined(groups, "groups", ":"),
         "dtype": text(dtype, "dtype"),
         "ranks": text(ranks, "ranks"),
-        "model": _config(model),
+        "model": config_of(model),
         "label_names": label_names,
         "expert_count": 0 if expert_count is None else whole(expert_count, "expert_count", 1, _MOST),
         "top_k": 0 if top_k is None else whole(top_k, "top_k", 1, _MOST),

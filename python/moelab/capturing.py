@@ -13,7 +13,7 @@ import numpy as np
 
 from ._border import folder, shown, text, whole
 from ._extras import extra
-from .analysis import Analysis, _config, analyze
+from .analysis import Analysis, analyze, config_of
 from .errors import UserError
 
 _MOST_BATCHES = 10**9
@@ -71,7 +71,10 @@ class Capture:
             raise UserError("stack", f"got {shown(stack)}, needs one of {', '.join(stacks)}")
         start = _start(own)
         arrays = self._about["arrays"][own]
-        at = lambda name: [f"{file}:{name}" for file in self.files]  # noqa: E731
+
+        def at(name: str) -> list[str]:
+            return [f"{file}:{name}" for file in self.files]
+
         given: dict[str, Any] = {self._about["kind"]: at(f"{start}{arrays['values']}")}
         if arrays["numbered"]:
             given["layers"] = stacks[own]
@@ -108,7 +111,7 @@ def _start(stack: str) -> str:
 
 def _experts_of(model: Any) -> int | None:
     config = getattr(model, "config", None)
-    for inner in (config, getattr(config, "text_config", None)):
+    for inner in (config, getattr(config, "textconfig_of", None)):
         for name in _EXPERT_FIELDS:
             value = getattr(inner, name, None)
             if isinstance(value, (list, tuple)) and value:
@@ -225,7 +228,9 @@ def _forward_words(model: Any) -> set[str] | None:
 
 
 def _called(model: Any, words: set[str] | None, batch: Any, torch: Any, device: Any, further: Mapping[str, Any]) -> Any:
-    moved = lambda value: value.to(device) if torch.is_tensor(value) else value  # noqa: E731
+    def moved(value: Any) -> Any:
+        return value.to(device) if torch.is_tensor(value) else value
+
     if isinstance(batch, Mapping):
         return model(**{name: moved(value) for name, value in batch.items() if words is None or name in words}, **further)
     if isinstance(batch, (tuple, list)):
@@ -323,7 +328,7 @@ def capture(
         own_arrays["by_score"] = bool(ordered) and all(ordered)
     if domains:
         np.save(os.path.join(place, "domains.npy"), np.array(domains))
-    config = _config(model) if hasattr(model, "config") else None
+    config = config_of(model) if hasattr(model, "config") else None
     if config is not None and _experts_of(model):
         with open(os.path.join(place, "config.json"), "w", encoding="utf-8") as file:
             json.dump(config, file, indent=1)

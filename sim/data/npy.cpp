@@ -575,9 +575,10 @@ std::vector<int> read_labels(const NpyReader& array, std::int64_t first, std::in
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] < 0 || values[i] >= limit) {
       const std::int64_t place = static_cast<std::int64_t>(i);
-      array.refuse(fmt::format("holds {} in {}; labels are 0 to {}", values[i],
+      array.refuse(fmt::format("holds {} in {}; labels are 0 to {}{}", values[i],
                                array.place_of(first + place / array.row_size(), place % array.row_size()),
-                               limit - 1));
+                               limit - 1,
+                               values[i] == -100 ? ". -100 marks rows without a label: leave them out" : ""));
     }
     labels[i] = static_cast<int>(values[i]);
   }

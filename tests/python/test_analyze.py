@@ -152,6 +152,19 @@ def test_layers_are_rows_of_a_frame_and_matrices_have_names():
     assert len(analysis.table()) == 3 and len(analysis.expert_table()) == 24
 
 
+def test_notebooks_show_the_layers_and_the_checks():
+    analysis = moelab.analyze(**layered_case())
+    page = analysis._repr_html_()
+    assert page.count("<tr>") == 4 and f"<td>{analysis.table()[1]['routing_entropy']:.4g}</td>" in page
+    assert "leaves out 24 of 120 rows" in page
+
+
+def test_labels_of_masked_rows_may_be_missing():
+    labels = np.array([0, -100, 1])
+    analysis = moelab.analyze(np.eye(2)[[0, 0, 1]], labels=labels, mask=labels >= 0, axes="TE")
+    assert analysis.table()[0]["tokens"] == 2 and analysis.table()[0]["top1_cluster_purity"] == 1
+
+
 def test_tuples_dicts_batches_and_stacks_are_one_routing():
     case = layered_case()
     expected = moelab.analyze(**case).table()
@@ -217,6 +230,7 @@ def test_bfloat16_tensors_of_pytorch():
         ({"experts": np.zeros((3, 2), int)}, "expert_count", "missing"),
         ({"probs": np.full((4, 2), 0.5), "score": "tanh"}, "score", "softmax"),
         ({"probs": np.full((4, 2), 0.5), "model": 3}, "model", "needs a dict"),
+        ({"probs": np.full((3, 2), 0.5), "labels": np.array([0, -100, 1])}, "labels", "leave them out"),
     ],
 )
 def test_what_is_refused_names_its_argument(arguments, path, part):
