@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstdlib>
 
@@ -105,8 +104,7 @@ LineTest test_between(const CurvePoint& left, const CurvePoint& right) {
     of_slopes += (slopes[i] - slope) * (slopes[i] - slope);
     of_both += (starts[i] - start) * (slopes[i] - slope);
   }
-  const boost::math::students_t_distribution<double> student(count - 1);
-  const double quantile = boost::math::quantile(boost::math::complement(student, 0.025));
+  const double quantile = student_quantile(count - 1, 0.025);
   const double weight = quantile * quantile / (count * (count - 1));
   test.a = slope * slope - weight * of_slopes;
   test.b = 2 * (start * slope - weight * of_both);

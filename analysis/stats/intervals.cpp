@@ -14,6 +14,16 @@
 #include "sim/base/error.h"
 
 namespace moelab {
+namespace {
+
+// Boost computes a constant of these laws when the program starts. It overflows where long doubles have only
+// 64 bits, as under valgrind, and must not end the program there.
+using Policy =
+    boost::math::policies::policy<boost::math::policies::overflow_error<boost::math::policies::ignore_error>>;
+using Student = boost::math::students_t_distribution<double, Policy>;
+using Binomial = boost::math::binomial_distribution<double, Policy>;
+
+}  // namespace
 
 MeanEstimate mean_estimate(std::span<const double> values, double level) {
   if (values.empty()) throw InvalidOption("values", "empty; a mean needs at least one value");
@@ -39,10 +49,12 @@ double variance_of(std::span<const double> values, double mean) {
   return variance;
 }
 
+double student_quantile(double degrees, double tail) {
+  return boost::math::quantile(boost::math::complement(Student(degrees), tail));
+}
+
 Interval student_interval(double mean, double variance, int count, double level) {
-  const boost::math::students_t_distribution<double> student(count - 1);
-  const double quantile = boost::math::quantile(boost::math::complement(student, (1 - level) / 2));
-  const double half_width = quantile * std::sqrt(variance / count);
+  const double half_width = student_quantile(count - 1, (1 - level) / 2) * std::sqrt(variance / count);
   return {mean - half_width, mean + half_width};
 }
 
@@ -50,7 +62,6 @@ Interval binomial_interval(int hits, int trials, double level) {
   if (trials < 1 || hits < 0 || hits > trials)
     throw InvalidOption("hits", fmt::format("got {} of {} trials", hits, trials));
   const double tail = (1 - level) / 2;
-  using Binomial = boost::math::binomial_distribution<double>;
   return {Binomial::find_lower_bound_on_p(trials, hits, tail),
           Binomial::find_upper_bound_on_p(trials, hits, tail)};
 }
@@ -103,7 +114,7 @@ std::vector<double> finite_values(std::vector<std::optional<double>>& seeds) {
 
 /// The largest k with 2 P(Bin(n, 1/2) < k) ≤ .05, or 0.
 std::size_t median_rank(std::size_t count) {
-  const boost::math::binomial law(static_cast<double>(count), 0.5);
+  const Binomial law(static_cast<double>(count), 0.5);
   std::size_t rank = 0;
   while (rank < count && 2 * boost::math::cdf(law, static_cast<double>(rank)) <= 0.05) ++rank;
   return rank;
@@ -170,7 +181,7 @@ RangePValues range_p_values(std::span<const double> values, const Interval& rang
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double error = std::sqrt(squares / (count - 1) / count);
-  const boost::math::students_t_distribution<double> student(count - 1);
+  const Student student(count - 1);
   const auto below = [&](double edge) {  // P(T ≤ t(edge))
     if (std::isinf(edge)) return edge > 0 ? 0.0 : 1.0;
     if (error == 0) return mean < edge ? 0.0 : mean > edge ? 1.0 : 0.5;
@@ -188,7 +199,7 @@ RangePValues range_p_values(std::span<const double> values, const Interval& rang
 double sign_p_value(int count, int decidable) {
   if (count < 0 || count > decidable) throw InvalidOption("count", "needs 0 to all of the decidable pairs");
   if (count == 0) return 1;
-  const boost::math::binomial_distribution<double> fair(decidable, 0.5);
+  const Binomial fair(decidable, 0.5);
   return std::min(1.0, 2 * boost::math::cdf(boost::math::complement(fair, count - 1)));
 }
 

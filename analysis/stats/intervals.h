@@ -27,6 +27,9 @@ MeanEstimate mean_estimate(std::span<const double> values, double level = 0.95);
 /// s² (ddof 1) of two values or more.
 double variance_of(std::span<const double> values, double mean);
 
+/// The value that Student's t with these degrees of freedom exceeds with the probability `tail`.
+double student_quantile(double degrees, double tail);
+
 /// The interval of a mean m of n ≥ 2 normal values with sample variance s² (ddof 1):
 /// m ± t_{n−1}((1 + level)/2) · s/√n.
 Interval student_interval(double mean, double variance, int count, double level = 0.95);
