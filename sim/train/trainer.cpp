@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "sim/base/error.h"
@@ -81,8 +82,13 @@ class TrainedGroup {
         norm += std::sqrt(squared_norm(part, begin + end));
         part = begin + end;
       }
-      // An expert without rows has no gradient.
-      if (norm > 0) scale_gradient(static_cast<Real>(1 / norm), begin, part);
+      if (norm == 0) continue;  // an expert without rows
+      if (1 / norm <= std::numeric_limits<Real>::max()) {
+        scale_gradient(static_cast<Real>(1 / norm), begin, part);
+      } else {  // twice, because the factor of a subnormal gradient is too large
+        scale_gradient(static_cast<Real>(1 / std::sqrt(norm)), begin, part);
+        scale_gradient(static_cast<Real>(1 / std::sqrt(norm)), begin, part);
+      }
     }
   }
 

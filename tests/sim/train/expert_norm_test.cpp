@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "sim/base/error.h"
 #include "sim/data/patches.h"
@@ -29,12 +30,15 @@ ExperimentOptions experiment_with(const ExpertOptions& expert, TrainOptions::Exp
 }
 
 /// The step of each expert in each of its arrays, as a norm.
+template <class Real = double>
 std::vector<std::vector<double>> steps_of(const ExpertOptions& expert, TrainOptions::ExpertNorm norm) {
-  Experiment<double> experiment(experiment_with(expert, norm), {1, 0});
+  ExperimentOptions options = experiment_with(expert, norm);
+  if (std::is_same_v<Real, float>) options.train.precision = TrainOptions::Precision::in_float;
+  Experiment<Real> experiment(options, {1, 0});
   const auto arrays = [&] { return experiment.model().network->arrays(experiment.model().parameters); };
-  const std::vector<NamedArray<double>> before = arrays();
+  const std::vector<NamedArray<Real>> before = arrays();
   CHECK(experiment.train().state == TrainState::done);
-  const std::vector<NamedArray<double>> after = arrays();
+  const std::vector<NamedArray<Real>> after = arrays();
   std::vector<std::vector<double>> steps(3);
   for (std::size_t a = 0; a < after.size(); ++a) {
     if (!after[a].name.starts_with("expert_")) continue;
@@ -65,6 +69,13 @@ TEST_CASE("a step of each expert has the length of the rate, or its parts add up
     const std::vector<std::vector<double>> plain = steps_of(expert, TrainOptions::ExpertNorm::none);
     CHECK(std::abs(std::hypot(plain[0][0], plain[0][1]) / kRate - 1) > 1e-3);
   }
+}
+
+TEST_CASE("a subnormal gradient gives a step of the same length") {
+  // Cubic filters of size 1e-20 have gradients of about 1e-40, and 1e40 is no float.
+  const FiltersExpertOptions tiny{.filters = 3, .init_scale = 1e-20};
+  for (const std::vector<double>& parts : steps_of<float>(tiny, TrainOptions::ExpertNorm::whole))
+    CHECK(parts.at(0) == doctest::Approx(kRate).epsilon(1e-5));
 }
 
 TEST_CASE("experts that are interleaved, and further experts, are refused") {
