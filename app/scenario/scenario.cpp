@@ -603,7 +603,7 @@ class KeptEntries {
 /// All errors of a document whose first are `first`. An error ends a stage of expand(); this function
 /// corrects the value in the document and looks at the later stages.
 ErrorList later_errors(const InvalidOption& first, Json& document, const Changes& changes) {
-  constexpr int kMostRounds = 6;
+  constexpr int kMostRounds = 16;
   ErrorList errors;
   errors.add(first);
   std::vector<ScenarioError> found = errors.all();
@@ -664,9 +664,8 @@ Json expand_changed(const Changes& changes, const std::function<void(const Json&
   }
 }
 
-}  // namespace
-
-ScenarioFile read_scenario_file(const fs::path& file) {
+/// read_scenario_file(); the errors of duplicate keys go to `duplicates`.
+ScenarioFile read_files(const fs::path& file, std::vector<UserError>& duplicates) {
   ScenarioFile read;
   std::error_code unseen;
   if (file != "-" && !fs::exists(file, unseen)) {
@@ -677,7 +676,7 @@ ScenarioFile read_scenario_file(const fs::path& file) {
   std::set<fs::path> earlier;
   for (fs::path next = file; !next.empty();) {
     std::string text;
-    const Json own = read_json_file(next, &text);
+    const Json own = read_json_file(next, &text, &duplicates);
     if (!own.is_object()) {
       throw UserError(read.files.empty() ? "" : next.string(),
                       "got " + abbreviated(own) + ", needs a scenario: an object");
@@ -702,7 +701,7 @@ ScenarioFile read_scenario_file(const fs::path& file) {
   std::string generator;
   for (std::size_t i = read.files.size(); i-- > 0;) {
     Json& own = read.own_documents[i];
-    generator = value_at<std::string>(own, "data.generator").value_or(generator);
+    generator = moelab::value_at<std::string>(own, "data.generator").value_or(generator);
     const fs::path folder = fs::path(read.files[i]).parent_path();
     if (!folder.empty()) place_files([&](const fs::path& name) { return folder / name; }, generator, own);
   }
@@ -715,6 +714,15 @@ ScenarioFile read_scenario_file(const fs::path& file) {
       throw UserError(read.files[i] + ": " + error.path(), error.message());
     }
   }
+  return read;
+}
+
+}  // namespace
+
+ScenarioFile read_scenario_file(const fs::path& file) {
+  std::vector<UserError> duplicates;
+  ScenarioFile read = read_files(file, duplicates);
+  if (!duplicates.empty()) throw UserError(duplicates.front());
   return read;
 }
 
@@ -762,14 +770,21 @@ void check_version(const Json& document, const std::string& place) {
 
 Scenario load_scenario(const std::filesystem::path& file, const std::string& profile,
                        const std::vector<std::string>& settings) {
-  const ScenarioFile read = read_scenario_file(file);
-  try {
-    Scenario scenario = expand_scenario(read.document, profile, settings);
-    scenario.files = read.files;
-    return scenario;
-  } catch (const InvalidOption& errors) {
-    throw at_file(errors, read);
-  }
+  std::vector<UserError> duplicates;
+  const ScenarioFile read = read_files(file, duplicates);
+  ErrorList errors;
+  for (const UserError& duplicate : duplicates) errors.add(duplicate);
+  Scenario scenario;
+  errors.check([&] {
+    try {
+      scenario = expand_scenario(read.document, profile, settings);
+    } catch (const InvalidOption& found) {
+      throw at_file(found, read);
+    }
+  });
+  errors.throw_any();
+  scenario.files = read.files;
+  return scenario;
 }
 
 Scenario expand_scenario(const Json& document, const std::string& profile,

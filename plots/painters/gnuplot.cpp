@@ -16,6 +16,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "plots/report/table.h"
@@ -219,10 +220,9 @@ std::string on_terminals(const std::string& id, const FigureStyle& style, const 
           width * 96 / 72, height * 96 / 72, kLayoutVersion, page.font, kFontSize, size * 96.0 / 72, strokes);
     if (format == "png")
       return fmt::format(
-          "pngcairo noenhanced size {:.0f},{:.0f} font '{},{}' fontscale {:.4f} linewidth {} dashlength {} "
+          "pngcairo noenhanced size {:.0f},{:.0f} font '{},{}' fontscale {:.4f} linewidth {} dashlength 1.4 "
           "pointscale {} background rgb 'white'",
-          width * 300 / 72, height * 300 / 72, page.font, kFontSize, size * 300.0 / 96, 3 * size, 3 * size,
-          3 * size);
+          width * 300 / 72, height * 300 / 72, page.font, kFontSize, size * 300.0 / 96, 3 * size, 3 * size);
     // The terminal drops what is less than a point.
     constexpr double kWhole = 0.01;
     return fmt::format("pdfcairo noenhanced size {:.4f}in,{:.4f}in font '{},{}' fontscale {}{}",
@@ -427,7 +427,9 @@ std::string number_functions(const HeatMap& map, int digits) {
       "moelab_numbers = '{}'\nmoelab_halves = '{}'\n"
       "moelab_text(list, v) = (key = sprintf('|%.17g=', v), at = strstrt(list, key), "
       "rest = at > 0 ? list[at + strlen(key):*] : '|', rest[1:strstrt(rest, '|') - 1])\n"
-      "moelab_number(v) = moelab_text(moelab_numbers, v)\nmoelab_half(v) = moelab_text(moelab_halves, v)\n",
+      "moelab_signed(t) = t[1:1] eq '-' ? '−'.t[2:*] : t\n"
+      "moelab_number(v) = moelab_signed(moelab_text(moelab_numbers, v))\n"
+      "moelab_half(v) = moelab_text(moelab_halves, v)\n",
       list(numbers), list(halves));
 }
 
@@ -494,13 +496,13 @@ std::string gnuplot_script(const HeatMap& map) {
     plot += panel_script(panel, page) + marks_script(panel.marks, page.width, page.height);
     plot += panel.has_y_labels ? "set ytics " + y_names : "unset ytics\n";
     plot += panel.has_x_labels ? "set xtics offset 0,0.4 " + x_names : "unset xtics\n";
-    plot += !page.has_scale[p]
+    plot += p + 1 < page.panels.size()
                 ? "unset colorbox\n"
                 : fmt::format(
                       "set colorbox user origin screen {:.5f}, screen {:.5f} size screen {:.5f}, "
                       "screen {:.5f}\n",
-                      page.scale_left / page.width, panel.bottom / page.height, kScaleWidth / page.width,
-                      panel.height / page.height);
+                      page.scale_left / page.width, page.scale_bottom / page.height, kScaleWidth / page.width,
+                      page.scale_height / page.height);
     // Row 0 of the CSV is its header.
     plot += cells_script(map, page, 1 + p * map.x_names.size() * map.y_names.size());
   }
@@ -537,7 +539,7 @@ std::string gnuplot_script(const RatePanels& figure) {
       clauses.push_back(fmt::format("{}4:8 with lines lw 1.2 lc rgb '#{}' notitle", range, look.colour));
       clauses.push_back(fmt::format("{}4:6:(0):($7-$6) with vectors nohead lw 0.8 lc rgb '#{}' notitle",
                                     range, look.colour));
-      clauses.push_back(fmt::format("{}4:5 with points lw 0.8 pt {} ps 0.4 lc rgb '#{}' notitle", range,
+      clauses.push_back(fmt::format("{}4:5 with points lw 0.8 pt {} ps 0.5 lc rgb '#{}' notitle", range,
                                     look.marker, look.colour));
     }
     plot += plot_command(clauses);
@@ -549,7 +551,10 @@ std::string gnuplot_script(const RatePanels& figure) {
 namespace {
 
 /// gnuplot's `ps` of points, ends of rows and means, and how much smaller its unit is on the SVG terminal.
-constexpr double kPointSize = 0.14, kHeadSize = 0.3, kCrossSize = 0.35, kSvgUnit = 2.1;
+/// Many points are smaller.
+constexpr double kPointSize = 0.26, kManyPointSize = 0.18, kHeadSize = 0.42, kCrossSize = 0.42,
+                 kSvgUnit = 2.1;
+constexpr std::size_t kManyPoints = 500;
 
 /// One row for each part of a panel, in the order in which embedding_csv writes them.
 struct PanelRows {
@@ -563,27 +568,35 @@ struct PanelRows {
         end(arrow + panel.arrows.size()) {}
 };
 
+/// The looks of points or regions in order, grey first.
+template <class Shown>
+std::set<int> looks_of(const std::vector<Shown>& shown) {
+  std::set<int> looks;
+  for (const Shown& one : shown) looks.insert(one.colour);
+  return looks;
+}
+
 /// The clauses of `plot` for one panel.
-std::string plane_script(const PanelRows& rows) {
+std::string plane_script(const EmbeddingPanel& panel, const PanelRows& rows) {
   std::vector<std::string> clauses;
   const auto add = [&](std::size_t first, std::size_t end, const std::string& how) {
     if (end > first) clauses.push_back(fmt::format("data every ::{}::{} using {}", first, end - 1, how));
   };
-  const int colours = static_cast<int>(kAreaColours.size());
-  for (int colour = -1; colour < colours; ++colour)
+  for (const int colour : looks_of(panel.regions))
     add(rows.region, rows.point,
         fmt::format("($6=={0} ? $3 : NaN):4:3:7:4:8 with boxxyerror lw 0.2 fc rgb '#{1}' fs solid 1 border "
                     "lc rgb '#{1}'",
                     colour, pale_area_colour(colour)));
-  for (int colour = -1; colour < colours; ++colour)
+  for (const int colour : looks_of(panel.points))
     add(rows.point, rows.mean,
-        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps dot_size lc rgb '#{}'", colour,
-                    area_colour(colour)));
+        fmt::format("3:($6=={} ? $4 : NaN) with points pt {} ps dot_size lc rgb '#{}'", colour,
+                    area_marker(colour), area_colour(colour)));
   add(rows.arrow, rows.end, "(0):(0):($6<0 ? NaN : $3):4 with vectors nohead lw 0.8 lc rgb '#000000'");
-  for (int colour = 0; colour < colours; ++colour)
-    add(rows.arrow, rows.end,
-        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps head_size lc rgb '#{}'", colour,
-                    area_colour(colour)));
+  for (const int colour : looks_of(panel.arrows))
+    if (colour >= 0)
+      add(rows.arrow, rows.end,
+          fmt::format("3:($6=={} ? $4 : NaN) with points pt {} ps head_size lc rgb '#{}'", colour,
+                      area_marker(colour), area_colour(colour)));
   add(rows.mean, rows.arrow, "3:4 with points pt 2 ps cross_size lw 1.2 lc rgb '#000000'");
   return plot_command(clauses);
 }
@@ -597,15 +610,18 @@ std::string gnuplot_script(const Embedding& embedding) {
   text += "set border 15 lw 0.6 lc rgb '#999999'\nunset tics\nunset key\n";
   text += fmt::format("set xrange [{:.6g}:{:.6g}]\nset yrange [{:.6g}:{:.6g}]\n", page.x.low, page.x.high,
                       page.y.low, page.y.high);
+  std::size_t most_points = 0;
+  for (const EmbeddingPanel& panel : embedding.panels)
+    most_points = std::max(most_points, panel.points.size());
   std::string plot = fmt::format(
       "unit = GPVAL_TERM eq 'svg' ? {} : 1\ndot_size = {} * unit\nhead_size = {} * unit\n"
       "cross_size = {} * unit\nset multiplot\n",
-      kSvgUnit, kPointSize, kHeadSize, kCrossSize);
+      kSvgUnit, most_points > kManyPoints ? kManyPointSize : kPointSize, kHeadSize, kCrossSize);
   std::size_t first = 1;  // row 0 of the CSV is its header
   for (std::size_t p = 0; p < page.panels.size(); ++p) {
     const PanelRows rows(embedding.panels[p], first);
     plot += panel_script(page.panels[p], page) + marks_script(page.panels[p].marks, page.width, page.height) +
-            plane_script(rows);
+            plane_script(embedding.panels[p], rows);
     first = rows.end;
   }
   plot += "unset multiplot";
