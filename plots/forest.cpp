@@ -37,23 +37,33 @@ struct ForestLabel {
   const ForestRow* row = nullptr;  ///< null for the name of a claim above its points
 };
 
+/// What the values of all points of a panel are; empty if they differ.
+std::string shared_paths(const ForestPanel& panel) {
+  std::string paths;
+  for (const ForestRow& row : panel.rows) {
+    if (row.point.empty()) continue;
+    if (!paths.empty() && row.paths != paths) return "";
+    paths = row.paths;
+  }
+  return paths;
+}
+
 /// A claim with one point without a name has one label. The points of others stand below the claim. With
-/// `is_short`, the label above the points says what their values are.
+/// `is_short`, a label above the points says what their values are.
 std::vector<ForestLabel> labels_of(const ForestPanel& panel, bool is_short) {
   std::vector<ForestLabel> labels;
-  const bool has_heading = !panel.heading.empty() || (is_short && panel.rows.front().claim.empty() &&
-                                                      !panel.rows.front().paths.empty());
-  if (has_heading) labels.push_back({is_short ? panel.rows.front().paths : panel.heading, false, nullptr});
+  const std::string shared = is_short ? shared_paths(panel) : "", heading = is_short ? shared : panel.heading;
+  if (!heading.empty()) labels.push_back({heading, false, nullptr});
   for (std::size_t i = 0; i < panel.rows.size(); ++i) {
     const ForestRow& row = panel.rows[i];
     const bool is_first = i == 0 || panel.rows[i - 1].claim != row.claim;
     const bool is_alone = row.claim.empty() || row.point.empty();
+    const bool names_paths = is_short && shared.empty();
     if (is_first && !is_alone)
-      labels.push_back({row.claim + (is_short ? ": " + row.paths : ""), false, nullptr});
-    labels.push_back({is_alone && !row.claim.empty() ? row.claim
-                      : is_short                     ? row.values
-                                                     : row.point,
-                      !is_alone || has_heading, &row});
+      labels.push_back({row.claim + (names_paths ? ": " + row.paths : ""), false, nullptr});
+    const std::string& point = is_short ? row.values : row.point;
+    labels.push_back({is_alone && !row.claim.empty() ? row.claim : point,
+                      !is_alone || (row.claim.empty() && !heading.empty()), &row});
   }
   return labels;
 }

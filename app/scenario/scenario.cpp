@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/rates.h"
@@ -459,9 +460,10 @@ Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
 }
 
 /// Corrects the value at a path, whose keys may contain dots. A misspelt part `unknown` of the key, or a
-/// misspelt name, becomes `nearest`, and a number one that most fields take; any other value is removed.
-/// Returns whether the document has the value.
-bool correct(Json& value, std::string path, const std::string& unknown, const std::string& nearest) {
+/// misspelt name, becomes `nearest`. A number, or a value in the place of one (`needs_number`), becomes a
+/// number that most fields take. Any other value is removed. Returns whether the document has the value.
+bool correct(Json& value, std::string path, const std::string& unknown, const std::string& nearest,
+             bool needs_number) {
   constexpr int kTypicalNumber = 2;
   if (path.starts_with('.')) path.erase(0, 1);
   std::size_t index = 0, length = 0;
@@ -469,7 +471,8 @@ bool correct(Json& value, std::string path, const std::string& unknown, const st
     const auto [end, error] = std::from_chars(path.data() + 1, path.data() + path.size(), index);
     if (error != std::errc() || index >= value.size()) return false;
     length = static_cast<std::size_t>(end - path.data()) + 1;
-    if (length < path.size()) return correct(value[index], path.substr(length), unknown, nearest);
+    if (length < path.size())
+      return correct(value[index], path.substr(length), unknown, nearest, needs_number);
     if (nearest.empty() || !unknown.empty() || !value[index].is_string())
       value.erase(index);
     else
@@ -481,7 +484,7 @@ bool correct(Json& value, std::string path, const std::string& unknown, const st
     const std::string key = member.key();
     if (!is_within(path, key)) continue;
     if (key.size() < path.size()) {
-      if (correct(member.value(), path.substr(key.size()), unknown, nearest)) return true;
+      if (correct(member.value(), path.substr(key.size()), unknown, nearest, needs_number)) return true;
       continue;
     }
     const Json given = member.value();
@@ -489,7 +492,7 @@ bool correct(Json& value, std::string path, const std::string& unknown, const st
       member.value() = nearest;
       return true;
     }
-    if (unknown.empty() && given.is_number() && given != kTypicalNumber) {
+    if (unknown.empty() && (given.is_number() || needs_number) && given != kTypicalNumber) {
       member.value() = kTypicalNumber;
       return true;
     }
@@ -549,7 +552,7 @@ bool is_new_error(const ScenarioError& error, const std::vector<ScenarioError>& 
   const bool is_corrected_as_read = std::all_of(before.begin(), before.end(), [](const ScenarioError& other) {
     return is_in_study(other.path()) || error_json(other).at("nearest").is_string();
   });
-  return is_corrected_as_read || message.starts_with("unknown ") ||
+  return is_corrected_as_read || path == "name" || message.starts_with("unknown ") ||
          (is_value && message.starts_with("got ")) ||
          (is_own && (message.starts_with("missing") || message.find("a second time") != std::string::npos));
 }
@@ -608,9 +611,15 @@ ErrorList later_errors(const InvalidOption& first, Json& document, const Changes
   errors.add(first);
   std::vector<ScenarioError> found = errors.all();
   KeptEntries entries(document);
+  bool has_name = false;
   for (int round = 0; round < kMostRounds; ++round) {
     bool is_changed = false;
     for (const ScenarioError& error : found) {
+      if (error.path() == "name") {  // no other field depends on it
+        is_changed |= !std::exchange(has_name, true);
+        document["name"] = "name";
+        continue;
+      }
       const Json told = error_json(error);
       const auto text_of = [&](const char* key) {
         return told.at(key).is_string() ? told.at(key).get<std::string>() : std::string();
@@ -618,8 +627,9 @@ ErrorList later_errors(const InvalidOption& first, Json& document, const Changes
       const bool is_key =
           error.message().starts_with("unknown key") || error.message().starts_with("unknown field");
       const std::string nearest = text_of("nearest");
+      const bool needs_number = text_of("allowed").find("number") != std::string::npos;
       is_changed |= (!is_key && nearest.empty() && entries.mark(error.path())) ||
-                    correct(document, error.path(), is_key ? text_of("given") : "", nearest) ||
+                    correct(document, error.path(), is_key ? text_of("given") : "", nearest, needs_number) ||
                     entries.mark(error.path());
     }
     if (!is_changed) break;

@@ -112,7 +112,7 @@ TEST_CASE("tables for papers have the scenario's labels and mark the best arm, a
 
 TEST_CASE("LaTeX: a wide table loses shared values, then has smaller letters, then says how wide it is") {
   Json scenario = tiny();
-  const std::string arm = "a linear router that learns from its gates";
+  const std::string arm = "a linear router that learns";
   scenario["labels"] = {{"learned", arm}, {"data.train_samples", "samples"}};
   const Bench bench(scenario);
   REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
