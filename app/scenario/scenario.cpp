@@ -792,6 +792,13 @@ Scenario load_scenario(const std::filesystem::path& file, const std::string& pro
       throw at_file(found, read);
     }
   });
+  if (!duplicates.empty()) {
+    // A key that is there twice may stand for one that is missing.
+    ErrorList without_missing;
+    for (const ScenarioError& error : errors.all())
+      if (!error.message().starts_with("missing")) without_missing.add(ScenarioErrors({error}));
+    without_missing.throw_any();
+  }
   errors.throw_any();
   scenario.files = read.files;
   return scenario;

@@ -168,7 +168,6 @@ TEST_CASE("a scenario with mistakes in every section gets one answer, with a pla
         "train.record_every: got 0", "objective: unknown", "metrics[2]: unknown",
         "arms.frozen.model.router.trainable: got", "sweep.model.expert[0]: got 4", "seeds.count: got 0",
         "save[0]: unknown kind 'weight'", "claims[0].at: unknown", "claims[1].arm: unknown arm 'learnt'",
-        "figures[0].y: missing", "figures[1].claim: unknown claim 'z'",
         "figures[2].kind: unknown kind 'embeding'"}) {
     CAPTURE(place);
     const std::string line = line_with(answer.err, place);
