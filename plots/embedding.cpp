@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "plots/report/table.h"
@@ -25,46 +27,76 @@ constexpr double kLabelRoom = kLabelLine + 3;
 /// Share of the range that is left free around the points.
 constexpr double kPadding = 0.03;
 
-/// The labels that have a colour, by colour; then what else is drawn.
-std::vector<SeriesStyle> embedding_entries(const Embedding& embedding) {
-  std::map<int, int> labels;
-  bool any_grey = false, any_mean = false, any_arrow = false;
+/// What is drawn: labels by their look, in the order of the labels; then what else.
+struct EmbeddingEntries {
+  std::vector<SeriesStyle> labels = {}, others = {};
+};
+
+/// With `all_frames`, also the labels that points have at other steps.
+EmbeddingEntries embedding_entries(const Embedding& embedding, bool all_frames = false) {
+  std::map<int, int> looks;  // by label
+  std::set<int> grey;
+  bool any_mean = false, any_arrow = false;
+  const auto add = [&](int colour, int label) {
+    if (colour >= 0)
+      looks.try_emplace(label, colour);
+    else
+      grey.insert(label);
+  };
   for (const EmbeddingPanel& panel : embedding.panels) {
-    const auto add = [&](int colour, int label) {
-      if (colour >= 0) labels.try_emplace(colour, label);
-      any_grey = any_grey || colour < 0;
-    };
     for (const EmbeddingPoint& point : panel.points) add(point.colour, point.label);
     for (const EmbeddingRegion& region : panel.regions) add(region.colour, region.label);
+    if (all_frames)
+      for (const EmbeddingFrame& frame : panel.frames)
+        for (const int label : frame.labels) add(embedding.colours[static_cast<std::size_t>(label)], label);
     any_mean = any_mean || !panel.means.empty();
     any_arrow = any_arrow || std::any_of(panel.arrows.begin(), panel.arrows.end(),
                                          [](const EmbeddingPoint& arrow) { return arrow.colour >= 0; });
   }
-  std::vector<SeriesStyle> entries;
-  std::vector<std::pair<int, int>> in_order;  // label and colour
-  for (const auto& [colour, label] : labels) in_order.emplace_back(label, colour);
-  std::sort(in_order.begin(), in_order.end());
-  for (const auto& [label, colour] : in_order)
-    entries.push_back({fmt::format("{} {}", embedding.label, label), area_colour(colour), "", 7});
-  if (any_grey) entries.push_back({"other " + embedding.label + "s", area_colour(-1), "", 7});
-  if (any_mean) entries.push_back({embedding.mean_name, "000000", "", kCross});
-  if (any_arrow) entries.push_back({embedding.arrow_name, "000000", "1", 0});
+  EmbeddingEntries entries;
+  for (const auto& [label, colour] : looks)
+    entries.labels.push_back({fmt::format("{}", label), area_colour(colour), "", area_marker(colour)});
+  if (!grey.empty())
+    entries.others.push_back(
+        {fmt::format("{} other {}{}", grey.size(), embedding.label, grey.size() == 1 ? "" : "s"),
+         area_colour(-1), "", area_marker(-1)});
+  if (any_mean) entries.others.push_back({embedding.mean_name, "000000", "", kCross});
+  if (any_arrow) entries.others.push_back({embedding.arrow_name, "000000", "1", 0});
   return entries;
+}
+
+/// The looks of all places, up to the last one that is used.
+int look_count(const Embedding& embedding) {
+  int most = 0;
+  for (const EmbeddingPanel& panel : embedding.panels) {
+    for (const std::vector<EmbeddingPoint>* points : {&panel.points, &panel.arrows})
+      for (const EmbeddingPoint& point : *points) most = std::max(most, point.colour + 1);
+    for (const EmbeddingRegion& region : panel.regions) most = std::max(most, region.colour + 1);
+  }
+  return most;
 }
 
 }  // namespace
 
 std::string area_colour(int colour) {
-  return colour < 0 ? "D0D0D0" : kAreaColours[static_cast<std::size_t>(colour)];
+  return colour < 0 ? "D0D0D0" : kAreaColours[static_cast<std::size_t>(colour) % kAreaColours.size()];
+}
+
+int area_marker(int colour) {
+  return colour < 0 ? kMarkers.front() : kMarkers[static_cast<std::size_t>(colour) / kAreaColours.size()];
+}
+
+double area_share(int colour) {
+  constexpr std::array<double, 6> kShares = {0.28, 0.44, 0.14, 0.36, 0.2, 0.52};
+  return colour < 0 ? kShares.front() : kShares[static_cast<std::size_t>(colour) / kAreaColours.size()];
 }
 
 std::string pale_area_colour(int colour) {
-  constexpr double kShare = 0.28;
   const unsigned long own = std::stoul(area_colour(colour), nullptr, 16);
   unsigned long pale = 0;
   for (const int shift : {16, 8, 0}) {
     const double part = static_cast<double>((own >> shift) & 0xFF);
-    pale |= static_cast<unsigned long>(std::lround(255 - kShare * (255 - part))) << shift;
+    pale |= static_cast<unsigned long>(std::lround(255 - area_share(colour) * (255 - part))) << shift;
   }
   return fmt::format("{:06X}", pale);
 }
@@ -128,25 +160,34 @@ void EmbeddingLayout::arrange(const Embedding& embedding, Texts texts, double ex
   for (const EmbeddingPanel& panel : embedding.panels)
     panel_headings.push_back(panel.name + (panel.note.empty() ? "" : " " + panel.note));
   const FittedNames names = fitted_names(panel_headings, kFontSize, size, 3, "P");
-  std::size_t name_lines = 1;
-  for (const std::vector<std::string>& lines : names.lines) name_lines = std::max(name_lines, lines.size());
-  // The report's page names its panels itself.
-  const double name_height = !is_whole ? 0 : kMapName + kLabelLine * static_cast<double>(name_lines - 1);
   const std::size_t lines = (embedding.panels.size() + across - 1) / across;
-  const double step = high + name_height + kMapMargin, all = step * static_cast<double>(lines) - kMapMargin;
+  // The names of a row of panels have their own height. The report's page names its panels itself.
+  std::vector<double> name_heights(lines, is_whole ? kMapName : 0);
+  for (std::size_t p = 0; is_whole && p < names.lines.size(); ++p)
+    name_heights[p / across] = std::max(
+        name_heights[p / across],
+        kMapName + kLabelLine * static_cast<double>(std::max<std::size_t>(names.lines[p].size(), 1) - 1));
+  double all = -kMapMargin;
+  for (const double name_height : name_heights) all += high + name_height + kMapMargin;
   const FittedNames x_label = fitted_names({embedding.x_label}, kFontSize, width - left_margin, 1, "X"),
                     y_label = fitted_names({embedding.y_label}, kFontSize, all, 1, "Y");
-  const Legend legend(is_whole ? embedding_entries(embedding) : std::vector<SeriesStyle>(), width);
-  caption = embedding.caption + names.key + x_label.key + y_label.key + legend.key();
+  const EmbeddingEntries entries = is_whole ? embedding_entries(embedding) : EmbeddingEntries();
+  // Numbers are short: one heading says what they are.
+  constexpr std::size_t kMostNumbers = 8;
+  const Legend labels(entries.labels, width, kMostNumbers), others(entries.others, width);
+  const double legend_height = others.height() + (entries.labels.empty() ? 0 : labels.height() + kLabelLine);
+  caption = embedding.caption + names.key + x_label.key + y_label.key + others.key();
   const Heading heading = is_whole ? Heading(embedding.style, embedding.title, caption, width) : Heading();
   const double legend_bottom = (is_whole ? heading.caption_height() : 0) + kMapMargin;
-  const double bottom = legend_bottom + legend.height() + kMapMargin + label_room;
-  height = bottom + step * static_cast<double>(lines) + heading.title_height();
+  const double bottom = legend_bottom + legend_height + kMapMargin + label_room;
+  height = bottom + all + kMapMargin + heading.title_height();
   std::tie(x.low, x.high) = embedding_range(embedding, &EmbeddingPoint::x);
   std::tie(y.low, y.high) = embedding_range(embedding, &EmbeddingPoint::y);
+  double panel_bottom = bottom + all;
   for (std::size_t p = 0; p < embedding.panels.size(); ++p) {
-    PanelPlace panel{first_left + static_cast<double>(p % across) * (size + kMapMargin),
-                     bottom + static_cast<double>(lines - 1 - p / across) * step, size, high};
+    if (p % across == 0) panel_bottom -= high + name_heights[p / across] + (p == 0 ? 0 : kMapMargin);
+    PanelPlace panel{first_left + static_cast<double>(p % across) * (size + kMapMargin), panel_bottom, size,
+                     high};
     const std::vector<std::string>& name = names.lines[p];
     for (std::size_t line = 0; line < name.size(); ++line)
       panel.marks.push_back(
@@ -155,7 +196,12 @@ void EmbeddingLayout::arrange(const Embedding& embedding, Texts texts, double ex
            false, 0, names.size});
     if (p == 0) {
       heading.place(panel.marks, width, height);
-      legend.place(panel.marks, legend_bottom);
+      others.place(panel.marks, legend_bottom);
+      if (!entries.labels.empty()) {
+        labels.place(panel.marks, legend_bottom + others.height());
+        place_centred(panel.marks, TextRole::legend, {embedding.label}, width / 2,
+                      legend_bottom + legend_height - kLabelLine / 2);
+      }
       place_centred(panel.marks, TextRole::x_label, x_label.lines.front(),
                     is_lone ? width / 2 : (left_margin + width) / 2, bottom - kLabelRoom / 2, false,
                     x_label.size);
@@ -211,7 +257,8 @@ PlaneJson frame_json(const EmbeddingFrame& frame) {
 }  // namespace
 
 nlohmann::ordered_json data_json(const Embedding& embedding) {
-  PlaneJson panels = PlaneJson::array(), points = PlaneJson::array(), areas = PlaneJson::array();
+  PlaneJson panels = PlaneJson::array(), points = PlaneJson::array(), areas = PlaneJson::array(),
+            markers = PlaneJson::array();
   for (const EmbeddingPanel& panel : embedding.panels)
     panels.push_back({{"name", panel.name},
                       {"points", points_json(panel.points)},
@@ -220,10 +267,12 @@ nlohmann::ordered_json data_json(const Embedding& embedding) {
                       {"means", points_json(panel.means)},
                       {"arrows", points_json(panel.arrows)}});
   // Grey comes last, where the index −1 of a list in Python is.
-  for (std::size_t place = 0; place <= kAreaColours.size(); ++place) {
-    const int colour = place < kAreaColours.size() ? static_cast<int>(place) : -1;
+  const int looks = look_count(embedding);
+  for (int place = 0; place <= looks; ++place) {
+    const int colour = place < looks ? place : -1;
     points.push_back(area_colour(colour));
     areas.push_back(pale_area_colour(colour));
+    markers.push_back(style_json({"", "", "", area_marker(colour)}).at("marker"));
   }
   const EmbeddingLayout layout(embedding);
   return {{"kind", "embedding"},
@@ -238,7 +287,8 @@ nlohmann::ordered_json data_json(const Embedding& embedding) {
           {"x_range", pair_json(embedding_range(embedding, &EmbeddingPoint::x))},
           {"y_range", pair_json(embedding_range(embedding, &EmbeddingPoint::y))},
           {"panels", std::move(panels)},
-          {"colours", {{"points", std::move(points)}, {"areas", std::move(areas)}}},
+          {"colours",
+           {{"points", std::move(points)}, {"areas", std::move(areas)}, {"markers", std::move(markers)}}},
           {"layout", layout_json(layout)}};
 }
 
@@ -246,10 +296,18 @@ nlohmann::ordered_json page_json(const Embedding& embedding) {
   if (std::none_of(embedding.panels.begin(), embedding.panels.end(),
                    [](const EmbeddingPanel& panel) { return panel.frames.size() > 1; }))
     return nullptr;
-  PlaneJson panels = PlaneJson::array(), colours = PlaneJson::array(), legend = PlaneJson::array();
-  for (const SeriesStyle& entry : embedding_entries(embedding))
+  PlaneJson panels = PlaneJson::array(), colours = PlaneJson::array(), legend = PlaneJson::array(),
+            markers = PlaneJson::array(), shares = PlaneJson::array();
+  const EmbeddingEntries entries = embedding_entries(embedding, true);
+  for (const SeriesStyle& entry : entries.labels)
+    legend.push_back({{"name", embedding.label + " " + entry.name}, {"style", style_json(entry)}});
+  for (const SeriesStyle& entry : entries.others)
     legend.push_back({{"name", entry.name}, {"style", style_json(entry)}});
-  for (const int colour : embedding.colours) colours.push_back(area_colour(colour));
+  for (const int colour : embedding.colours) {
+    colours.push_back(area_colour(colour));
+    markers.push_back(style_json({"", "", "", area_marker(colour)}).at("marker"));
+    shares.push_back(area_share(colour));
+  }
   Embedding alone = embedding;
   const EmbeddingLayout all(embedding);
   for (const EmbeddingPanel& panel : embedding.panels) {
@@ -271,9 +329,9 @@ nlohmann::ordered_json page_json(const Embedding& embedding) {
                       {"frames", std::move(frames)},
                       {"layout", layout_json(layout)}});
   }
-  return {{"kind", "embedding"},           {"title", embedding.title}, {"label", embedding.label},
-          {"colours", std::move(colours)}, {"grey", area_colour(-1)},  {"legend", std::move(legend)},
-          {"panels", std::move(panels)}};
+  return {{"kind", "embedding"},           {"title", embedding.title},    {"label", embedding.label},
+          {"colours", std::move(colours)}, {"grey", area_colour(-1)},     {"markers", std::move(markers)},
+          {"shares", std::move(shares)},   {"legend", std::move(legend)}, {"panels", std::move(panels)}};
 }
 
 }  // namespace moelab

@@ -13,7 +13,7 @@ namespace moelab {
 struct EmbeddingPoint {
   double x = 0, y = 0;
   int label = 0;    ///< what the point belongs to, for the CSV
-  int colour = -1;  ///< index into kAreaColours; −1 is grey, below the other points
+  int colour = -1;  ///< place of the label's look, see area_colour(); −1 is grey, below the other points
 };
 
 /// A rectangle of the plane.
@@ -63,9 +63,15 @@ std::string embedding_csv(const Embedding& embedding);
 /// The range of a coordinate over the points and means of all panels, with a margin.
 std::pair<double, double> embedding_range(const Embedding& embedding, double EmbeddingPoint::*coordinate);
 
+/// So many labels have a look of their own: a colour, and another marker each time the colours begin again.
+inline constexpr int kMostLooks = static_cast<int>(kAreaColours.size()) * 6;
 /// "0072B2", or grey for −1.
 std::string area_colour(int colour);
-/// The same, pale on white. It is opaque, since the edges of transparent areas would show.
+/// gnuplot's number.
+int area_marker(int colour);
+/// The share of the colour in a pale area. Areas of one colour have different shares.
+double area_share(int colour);
+/// The colour, pale on white. It is opaque, since the edges of transparent areas would show.
 std::string pale_area_colour(int colour);
 
 struct EmbeddingLayout : PageLayout {
@@ -81,7 +87,7 @@ struct EmbeddingLayout : PageLayout {
 
 /// The figure as data: {"kind": "embedding", "id", "title", "caption", "label", "mean_name", "arrow_name",
 /// "x_label", "y_label", "x_range", "y_range", "panels": [{"name", "points", "regions", "note", "means",
-/// "arrows"}], "colours": {"points", "areas"} by place, "layout"}.
+/// "arrows"}], "colours": {"points", "areas", "markers"} by place, "layout"}.
 nlohmann::ordered_json data_json(const Embedding& embedding);
 
 /// For the report's page, which shows the SVG of panels without frames: null unless a panel has several

@@ -16,8 +16,9 @@ namespace {
 constexpr double kForestRow = 10.5, kForestIndent = 7, kForestRight = 10, kForestLabelGap = 5;
 /// Below a panel: its ticks, its label, and the gap to the next panel.
 constexpr double kForestTicks = 12, kForestGap = 8, kForestTop = 6;
-/// Labels of rows take at most this share of the page.
+/// Labels of rows take at most this share of the page, and have at most so many lines.
 constexpr double kMostForestLabels = 0.45;
+constexpr std::size_t kMostForestLines = 4;
 
 struct VerdictMark {
   const char* verdict;
@@ -29,32 +30,51 @@ constexpr std::array kVerdictMarks = {
     VerdictMark{"equivalent", "007A5A", 5},    VerdictMark{"inconclusive", "555555", 6},
     VerdictMark{"uninformative", "555555", 4}, VerdictMark{"outside", "555555", 12}};
 
-/// A line of labels at the left: the claim, or the point below its claim.
+/// A label at the left: the claim, or the point below its claim.
 struct ForestLabel {
   std::string text;
   bool is_point = false;
   const ForestRow* row = nullptr;  ///< null for the name of a claim above its points
 };
 
-/// A claim with one point has one line. The points of others stand below the claim. With `room`, every name
-/// of a claim has a line above its points, and so has the name of a point that needs more room.
-std::vector<ForestLabel> labels_of(const ForestPanel& panel, const std::optional<double>& room) {
+/// What the values of all points of a panel are; empty if they differ.
+std::string shared_paths(const ForestPanel& panel) {
+  std::string paths;
+  for (const ForestRow& row : panel.rows) {
+    if (row.point.empty()) continue;
+    if (!paths.empty() && row.paths != paths) return "";
+    paths = row.paths;
+  }
+  return paths;
+}
+
+/// A claim with one point without a name has one label. The points of others stand below the claim. With
+/// `is_short`, a label above the points says what their values are.
+std::vector<ForestLabel> labels_of(const ForestPanel& panel, bool is_short) {
   std::vector<ForestLabel> labels;
-  if (!panel.heading.empty()) labels.push_back({panel.heading, false, nullptr});
+  const std::string shared = is_short ? shared_paths(panel) : "", heading = is_short ? shared : panel.heading;
+  if (!heading.empty()) labels.push_back({heading, false, nullptr});
   for (std::size_t i = 0; i < panel.rows.size(); ++i) {
     const ForestRow& row = panel.rows[i];
     const bool is_first = i == 0 || panel.rows[i - 1].claim != row.claim;
-    const bool is_alone = row.claim.empty() || (row.point.empty() && !room);
-    const bool is_point = !is_alone || !panel.heading.empty();
-    if (is_first && !is_alone) labels.push_back({row.claim, false, nullptr});
-    std::string name = is_alone && !row.claim.empty() ? row.claim : row.point;
-    if (room && text_width(math_text(name), kLeastFontSize) > *room) {
-      labels.push_back({name, is_point, nullptr});
-      name.clear();
-    }
-    labels.push_back({name, is_point, &row});
+    const bool is_alone = row.claim.empty() || row.point.empty();
+    const bool names_paths = is_short && shared.empty();
+    if (is_first && !is_alone)
+      labels.push_back({row.claim + (names_paths ? ": " + row.paths : ""), false, nullptr});
+    const std::string& point = is_short ? row.values : row.point;
+    labels.push_back({is_alone && !row.claim.empty() ? row.claim : point,
+                      !is_alone || (row.claim.empty() && !heading.empty()), &row});
   }
   return labels;
+}
+
+/// Names in a column of their own: smaller letters before several lines, so that most rows have one line.
+FittedNames fitted_labels(const std::vector<std::string>& names, double room) {
+  std::vector<std::string> set;
+  for (const std::string& name : names) set.push_back(math_text(name));
+  double size = kFontSize;
+  while (size > kSmallFontSize && widest(set, size) > room) size -= 0.5;
+  return fitted_names(names, size, room, kMostForestLines, "C");
 }
 
 /// The axis of a panel. Intervals that reach so far that the others would be one point leave it.
@@ -85,6 +105,10 @@ Axis forest_axis(const ForestPanel& panel) {
   }
   const auto back = [&](double value) { return panel.is_log ? std::exp(value) : value; };
   return fit_axis({back(low), back(high)}, panel.is_log);
+}
+
+double rows_of(const std::vector<std::string>& lines) {
+  return static_cast<double>(std::max<std::size_t>(lines.size(), 1));
 }
 
 std::string forest_number(const std::optional<double>& value) {
@@ -133,30 +157,34 @@ void ForestLayout::arrange(const Forest& forest, Texts texts, double row_height)
         entries.push_back(look);
     }
   std::vector<std::vector<ForestLabel>> labels;
-  FittedNames fitted, above;
-  const double room = kMostForestLabels * width - kForestIndent;
-  const auto fit_labels = [&](bool has_names_above) {
-    std::vector<std::string> names, names_above;
+  FittedNames fitted;
+  for (const bool is_short : {false, true}) {
+    std::vector<std::string> names;
     labels.clear();
-    for (const ForestPanel& panel : forest.panels) {
-      labels.push_back(labels_of(panel, has_names_above ? std::optional(room) : std::nullopt));
-      for (const ForestLabel& label : labels.back())
-        if (!label.text.empty())
-          (has_names_above && label.row == nullptr ? names_above : names).push_back(label.text);
-    }
-    fitted = fitted_names(names, kFontSize, room, 1, "C");
-    above = fitted_names(names_above, kFontSize, width - 2 * kPageMargin - kForestIndent, 1, "N");
-    return !fitted.has_letters;
-  };
-  // Names that are too long for the column of labels stand above their rows, across the page.
-  if (!fit_labels(false)) fit_labels(true);
+    for (const ForestPanel& panel : forest.panels)
+      for (const ForestLabel& label : labels.emplace_back(labels_of(panel, is_short)))
+        names.push_back(label.text);
+    fitted = fitted_labels(names, kMostForestLabels * width - kForestIndent);
+    const auto is_split = [](const ForestRow& row) { return row.point.empty() || !row.values.empty(); };
+    if (std::ranges::all_of(fitted.lines, [](const auto& lines) { return lines.size() < 2; }) ||
+        !std::ranges::all_of(forest.panels, [&](const ForestPanel& panel) {
+          return !panel.rows.empty() && std::ranges::all_of(panel.rows, is_split);
+        }))
+      break;
+  }
+  // A label has a row for each of its lines.
+  std::vector<double> panel_rows;
+  for (std::size_t p = 0, name = 0; p < labels.size(); ++p) {
+    double& rows = panel_rows.emplace_back(0);
+    for (std::size_t i = 0; i < labels[p].size(); ++i) rows += rows_of(fitted.lines[name++]);
+  }
   double longest = 0;
   for (const std::vector<std::string>& lines : fitted.lines)
     longest = std::max(longest, widest(lines, fitted.size));
   const double left = kPageMargin + longest + kForestIndent + kForestLabelGap;
   const double panel_width = width - left - kForestRight;
   std::vector<FittedNames> axis_labels;
-  std::string key = above.key + fitted.key;
+  std::string key = fitted.key;
   for (const ForestPanel& panel : forest.panels) {
     axis_labels.push_back(fitted_names({panel.label}, kFontSize, panel_width + kForestRight, 2, "X"));
     key += axis_labels.back().key;
@@ -171,28 +199,26 @@ void ForestLayout::arrange(const Forest& forest, Texts texts, double row_height)
   };
   height = bottom + kForestTop + heading.title_height();
   for (std::size_t p = 0; p < forest.panels.size(); ++p)
-    height += below(p) + row_height * static_cast<double>(labels[p].size()) + kForestGap;
+    height += below(p) + row_height * panel_rows[p] + (p == 0 ? 0 : kForestGap);
 
   double top = height - heading.title_height() - kForestTop;
-  std::size_t name = 0, name_above = 0;
+  std::size_t name = 0;
   for (std::size_t p = 0; p < forest.panels.size(); ++p) {
-    const double rows = static_cast<double>(labels[p].size());
+    double rows = panel_rows[p];
     PanelPlace place{left, top - row_height * rows, panel_width, row_height * rows};
     place.own_x = forest_axis(forest.panels[p]);
     place.own_y = Axis{};
     place.own_y->high = rows;
     keep_labels_apart(*place.own_x, panel_width);
     std::vector<ForestMark>& own = marks.emplace_back();
-    for (std::size_t i = 0; i < labels[p].size(); ++i) {
-      const ForestLabel& label = labels[p][i];
-      const double middle = rows - static_cast<double>(i) - 0.5;
-      const bool is_above = label.row == nullptr && !above.lines.empty();
-      const FittedNames& own_names = is_above ? above : fitted;
-      const std::vector<std::string> none;
-      for (const std::string& line :
-           label.text.empty() ? none : own_names.lines[is_above ? name_above++ : name++])
-        place.marks.push_back({TextRole::row, line, kPageMargin + (label.is_point ? kForestIndent : 0),
-                               place.bottom + row_height * middle, false, 0, own_names.size});
+    for (const ForestLabel& label : labels[p]) {
+      const std::vector<std::string>& lines = fitted.lines[name++];
+      const double middle = rows - rows_of(lines) / 2;
+      for (std::size_t line = 0; line < lines.size(); ++line)
+        place.marks.push_back({TextRole::row, lines[line], kPageMargin + (label.is_point ? kForestIndent : 0),
+                               place.bottom + row_height * (rows - static_cast<double>(line) - 0.5), false, 0,
+                               fitted.size});
+      rows -= rows_of(lines);
       if (label.row == nullptr) continue;
       const ForestRow& row = *label.row;
       const Axis& axis = *place.own_x;

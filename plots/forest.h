@@ -15,6 +15,8 @@ struct ForestRow {
   std::string verdict;                         ///< "reproduced"; says the mark
   std::optional<double> mean, low, high = {};  ///< the effect with its interval
   std::vector<double> limits = {};             ///< of a tolerance, or of the smallest effect that matters
+  /// The point in two parts, "samples, experts" and "640, 8", for columns that are narrower than its name.
+  std::string paths = {}, values = {};
 };
 
 /// Rows with one scale.

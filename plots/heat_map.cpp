@@ -70,7 +70,7 @@ bool is_censored(const HeatMapPanel& panel, std::size_t cell) {
 
 std::string number_text(const HeatMapPanel& panel, std::size_t cell, int digits) {
   if (!panel.values[cell]) return "";
-  return (is_censored(panel, cell) ? ">" : "") + cell_number(*panel.values[cell], digits);
+  return (is_censored(panel, cell) ? ">" : "") + signed_text(cell_number(*panel.values[cell], digits));
 }
 
 double widest_number(const HeatMap& map, int digits) {
@@ -149,7 +149,11 @@ bool has_censored_cells(const HeatMap& map) {
 
 std::string cell_number(double value, int digits) {
   const bool is_whole = std::abs(value) >= whole_from(digits) && std::abs(value) < kWholeBelow;
-  return is_whole ? fmt::format("{:.0f}", value) : fmt::format("{:.{}g}", value, digits);
+  if (is_whole || value == 0) return fmt::format("{:.0f}", value);
+  const std::string text = fmt::format("{:#.{}g}", value, digits);
+  // A number that is whole has a zero too many.
+  const auto shown = std::ranges::count_if(text, [](char letter) { return letter >= '0' && letter <= '9'; });
+  return text.ends_with(".0") && shown > digits ? text.substr(0, text.size() - 2) : text;
 }
 
 std::string half_number(double half) {
@@ -227,7 +231,6 @@ HeatMapLayout::HeatMapLayout(const HeatMap& map, Texts texts) {
 
 void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
   panels.clear();
-  has_scale.clear();
   const bool is_whole = texts == Texts::all;
   const double count = static_cast<double>(std::max<std::size_t>(map.panels.size(), 1));
   const double all_rows = count * static_cast<double>(std::max<std::size_t>(map.y_names.size(), 1));
@@ -252,14 +255,14 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
   for (const std::vector<std::string>& lines : panel_names_.lines)
     name_lines = std::max(name_lines, lines.size());
   named += kLabelLine * static_cast<double>(name_lines - 1);
-  scale_ticks = ticks_of_scale(map, panel_height_);
   const double label_length =
       std::max(widest(labels_.lines[0], labels_.size), widest(labels_.lines[1], labels_.size));
   // Rotated labels must not be longer than all panels; those of compact cells may overlap the names.
   const double beyond = label_length - all_panels();
   const double over_names = map.compact ? std::max(beyond / 2 - name_room, 0.0) : 0;
   const double step = panel_height_ + named + (map.compact ? 0 : std::max(beyond, 0.0) / down());
-  const double labels_middle = (step * down() - named) / 2;
+  scale_height = step * (down() - 1) + panel_height_;
+  scale_ticks = ticks_of_scale(map, scale_height);
   // The label of x is centred below all cells, which are not in the middle of the page.
   const double room = width - std::abs(left_ - right_) - 2 * kPageMargin;
   const FittedNames x_names = fitted_names({map.x_label}, kFontSize, room, 6, "X");
@@ -286,7 +289,9 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
   const double caption_height = is_whole ? heading.caption_height() : 0;
   const double x_label_middle = caption_height + 2 + label_height / 2;
   const double bottom = x_label_middle + label_height / 2 + kColumnNames;
-  height = bottom + step * down() + over_names + heading.title_height();
+  // Without a title, nothing has to be kept apart above the names.
+  const double above = is_whole && heading.title.empty() ? 3 - kBetweenPanels : 0;
+  height = bottom + step * down() + over_names + above + heading.title_height();
 
   if (map.low == -map.high)
     palette.assign(kSignedPalette.begin(), kSignedPalette.end());
@@ -297,6 +302,7 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
   low = map.low - margin;
   high = map.high + margin;
   scale_left = width - right_ + kScaleGap;
+  scale_bottom = bottom;
 
   for (std::size_t p = 0; p < map.panels.size(); ++p) {
     const bool is_last = p + 1 == map.panels.size();
@@ -318,17 +324,16 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
     const std::vector<std::string>&y_label = labels_.lines[0], &value_label = labels_.lines[1];
     if (p == 0)
       place_centred(panel.marks, TextRole::y_label, y_label,
-                    3 + kLabelLine * static_cast<double>(y_label.size()) / 2, bottom + labels_middle, true,
+                    3 + kLabelLine * static_cast<double>(y_label.size()) / 2, bottom + scale_height / 2, true,
                     labels_.size);
     if (is_last)
       place_centred(panel.marks, TextRole::x_label, x_label,
                     left_ + (static_cast<double>(columns_) * (panel_width_ + kCompactGap) - kCompactGap) / 2,
                     x_label_middle, false, x_names.size);
-    has_scale.push_back(is_last || !map.compact);
     if (is_last) {
       place_centred(panel.marks, TextRole::value_label, value_label,
                     width - 2 - kLabelLine * static_cast<double>(value_label.size()) / 2,
-                    bottom + labels_middle, true, labels_.size);
+                    bottom + scale_height / 2, true, labels_.size);
       heading.place(panel.marks, width, height);
     }
     panels.push_back(std::move(panel));
@@ -375,7 +380,7 @@ void HeatMapLayout::write_cells(const HeatMap& map, bool allows_numbers) {
   is_symmetric = all_symmetric(map);
   const auto interval_text = [&](double low_end, double high_end) {
     if (is_symmetric) return "±" + half_number((high_end - low_end) / 2);
-    return cell_number(low_end, digits) + "–" + cell_number(high_end, digits);
+    return signed_text(cell_number(low_end, digits)) + "–" + signed_text(cell_number(high_end, digits));
   };
   const bool has_any = !holds_for_intervals(map, [](double, double, double) { return false; });
   has_intervals = has_any && cell_height >= kTwoTexts &&
@@ -425,8 +430,9 @@ MapJson map_layout_json(const HeatMapLayout& layout) {
   json["scale"] = {{"low", layout.low},
                    {"high", layout.high},
                    {"left", layout.scale_left * layout.scale},
+                   {"bottom", layout.scale_bottom * layout.scale},
                    {"width", kScaleWidth * layout.scale},
-                   {"panels", layout.has_scale},
+                   {"height", layout.scale_height * layout.scale},
                    {"palette", layout.palette},
                    {"ticks", std::move(ticks)}};
   return json;
@@ -438,7 +444,8 @@ MapJson frame_json(const HeatMapPanel& panel, std::size_t frame, const HeatMapLa
   for (const double value : panel.frames[frame]) {
     // A colour needs no more digits.
     values.push_back(std::round(value * 1000) / 1000);
-    if (layout.has_numbers) numbers.push_back(std::isfinite(value) ? cell_number(value, layout.digits) : "");
+    if (layout.has_numbers)
+      numbers.push_back(std::isfinite(value) ? signed_text(cell_number(value, layout.digits)) : "");
   }
   return {{"name", frame < panel.frame_names.size() ? panel.frame_names[frame] : ""},
           {"values", std::move(values)},

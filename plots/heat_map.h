@@ -69,8 +69,7 @@ struct HeatMapLayout : PageLayout {
   std::vector<const char*> palette;  ///< equidistant colours from `low` to `high`, "#440154"
   double low = 0, high = 1;          ///< the ends of the colour scale; never equal
   std::vector<std::pair<double, std::string>> scale_ticks;
-  double scale_left = 0;        ///< of the colour scale beside a panel, which is as high as the panel
-  std::vector<bool> has_scale;  ///< by panel
+  double scale_left = 0, scale_bottom = 0, scale_height = 0;  ///< of the colour scale beside all panels
 
   explicit HeatMapLayout(const HeatMap& map, Texts texts = Texts::all);
 
@@ -90,8 +89,8 @@ constexpr double kScaleWidth = 6;
 /// Font sizes of the numbers and intervals in cells, and their heights above the middle, in cells.
 constexpr double kNumberSize = kSmallFontSize, kIntervalSize = 5, kNumberRise = 0.18, kIntervalRise = -0.27;
 
-/// The number of a cell with so many significant digits. From there on it is whole: 123 needs less room than
-/// 1.2e+02, and says more.
+/// The number of a cell with so many significant digits, also where they are zeros: 2.0 next to 2.1. From
+/// there on it is whole: 123 needs less room than 1.2e+02, and says more.
 std::string cell_number(double value, int digits);
 /// Half of an interval: one digit, and whole from 9.5 on.
 std::string half_number(double half);

@@ -215,6 +215,8 @@ constexpr double kAxisMargin = 0.05;
 
 /// Letters of a number at which a power of ten would be no shorter: 100000.
 constexpr std::size_t kLongestPlain = 6;
+/// Numbers between these are written without an exponent.
+constexpr double kLeastPlain = 1e-4, kMostPlain = 1e7;
 
 double forward(double value, bool logarithmic) {
   return logarithmic ? std::log10(value) : value;
@@ -261,9 +263,14 @@ double round_step(double range, double least) {
 /// Multiples of a step of 1, 2 or 5 times a power of ten, four to eight of them.
 void add_linear_ticks(Axis& axis, double least_step = 0) {
   const double step = round_step(axis.high - axis.low, least_step);
+  const bool is_plain = step >= kLeastPlain && std::max(std::abs(axis.low), std::abs(axis.high)) < kMostPlain;
+  // All labels have the decimals of the step.
+  const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
   // An end may be a tick, to rounding.
   for (double count = std::ceil(axis.low / step - 1e-9); count * step <= axis.high + 1e-9 * step; ++count)
-    axis.ticks.emplace_back(count * step, tick_label(count * step + 0.0, false));  // + 0: not −0
+    axis.ticks.emplace_back(count * step, is_plain
+                                              ? signed_text(fmt::format("{:.{}f}", count * step, decimals))
+                                              : tick_label(count * step + 0.0, false));  // + 0: not −0
 }
 
 /// Decades, or 1-2-5 steps where there are few of them; unlabelled ticks in between. An axis on which fewer
@@ -326,7 +333,7 @@ std::string tick_label(double value, bool logarithmic) {
   const double nearest = std::round(exponent);
   if (std::abs(exponent) >= 4 && std::abs(exponent - nearest) < 1e-9)
     return power_of_ten(static_cast<int>(nearest));
-  if (value != 0 && (std::abs(value) >= 1e7 || std::abs(value) < 1e-4))
+  if (value != 0 && (std::abs(value) >= kMostPlain || std::abs(value) < kLeastPlain))
     return signed_text(fmt::format("{:.3g}", value));
   return signed_text(fmt::format("{:.7g}", value));
 }
@@ -483,11 +490,10 @@ void place_centred(PageMarks& marks, TextRole role, const std::vector<std::strin
 namespace {
 
 constexpr double kSampleGap = 4, kEntryGap = 12, kLegendLine = 10;
-constexpr std::size_t kMostColumns = 4;
 
 }  // namespace
 
-Legend::Legend(std::vector<SeriesStyle> entries, double page_width)
+Legend::Legend(std::vector<SeriesStyle> entries, double page_width, std::size_t most_columns)
     : entries_(std::move(entries)), page_width_(page_width) {
   if (entries_.empty()) return;
   constexpr std::size_t kMostLegendLines = 6;
@@ -500,7 +506,7 @@ Legend::Legend(std::vector<SeriesStyle> entries, double page_width)
     longest = std::max(longest, widest(lines, names_.size));
   entry_width_ = kSample + kSampleGap + longest;
   const double most = (page_width - 2 * kPageMargin + kEntryGap) / (entry_width_ + kEntryGap);
-  columns_ = std::clamp<std::size_t>(static_cast<std::size_t>(most), 1, kMostColumns);
+  columns_ = std::clamp<std::size_t>(static_cast<std::size_t>(most), 1, most_columns);
   const std::size_t rows = (entries_.size() + columns_ - 1) / columns_;
   // Two rows of two read better than a row of three and one of one.
   columns_ = (entries_.size() + rows - 1) / rows;

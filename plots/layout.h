@@ -206,7 +206,7 @@ void place_centred(PageMarks& marks, TextRole role, const std::vector<std::strin
 /// lines.
 class Legend {
  public:
-  Legend(std::vector<SeriesStyle> entries, double page_width);
+  Legend(std::vector<SeriesStyle> entries, double page_width, std::size_t most_columns = 4);
   /// The width at which all names stand on one line in one column.
   static double natural_width(const std::vector<SeriesStyle>& entries);
   double height() const { return height_; }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <map>
@@ -90,12 +91,20 @@ std::optional<MathPart> next_math(const std::string& text, std::size_t from) {
       part.index = text.substr(at + 2, close - at - 2);
       part.end = close + 1;
     } else {
-      part.end = at + 1 + letter_bytes(text, at + 1);
-      while (std::isdigit(static_cast<unsigned char>(text[at + 1])) != 0 && part.end < text.size() &&
-             std::isdigit(static_cast<unsigned char>(text[part.end])) != 0)
-        ++part.end;
+      const auto end_of_digits = [&](std::size_t from_digit) {
+        return std::min(text.find_first_not_of("0123456789", from_digit), text.size());
+      };
+      const std::size_t first = at + (part.is_raised && text[at + 1] == '-' ? 2 : 1);
+      part.end = end_of_digits(first);
+      const bool is_number = part.end > first;
+      if (!is_number) part.end = at + 1 + letter_bytes(text, at + 1);
+      // A power such as −1/2 is a fraction.
+      if (is_number && first > at + 1 && part.end < text.size() && text[part.end] == '/' &&
+          end_of_digits(part.end + 1) > part.end + 1)
+        part.end = end_of_digits(part.end + 1);
       part.index = text.substr(at + 1, part.end - at - 1);
-      if (!is_ascii_word(part.index.front()) || (part.end < text.size() && is_ascii_word(text[part.end])))
+      if ((!is_number && !is_ascii_word(part.index.front())) ||
+          (part.end < text.size() && is_ascii_word(text[part.end])))
         continue;
     }
     return part;
@@ -194,6 +203,23 @@ std::string signed_text(const std::string& number) {
   if (!number.starts_with('-')) return number;
   const bool is_zero = number.find_first_not_of("-0.") == std::string::npos;
   return (is_zero ? "" : "−") + number.substr(1);
+}
+
+std::string with_minus_signs(const std::string& text) {
+  constexpr std::string_view kNumber = "0123456789.";
+  std::string set;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::size_t end = std::min(text.find_first_not_of(kNumber, at + 1), text.size());
+    const bool is_start = at == 0 || std::string_view(" [(").find(text[at - 1]) != std::string_view::npos ||
+                          static_cast<unsigned char>(text[at - 1]) >= 0x80;
+    if (text[at] != '-' || !is_start || end == at + 1) {
+      set += text[at];
+      continue;
+    }
+    set += signed_text(text.substr(at, end - at));
+    at = end - 1;
+  }
+  return set;
 }
 
 std::string math_text(const std::string& text) {

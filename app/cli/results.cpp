@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <map>
 #include <set>
@@ -18,6 +19,7 @@
 #include "app/store/export.h"
 #include "app/store/imported_arms.h"
 #include "plots/report/table.h"
+#include "plots/style.h"
 #include "plots/texts.h"
 #include "sim/base/error.h"
 
@@ -304,24 +306,123 @@ std::string means_csv(const RunResults& results, const std::vector<std::string>&
 constexpr const char *kBestBegins = "⟦", *kBestEnds = "⟧";
 
 /// With dashes that Markdown need not escape.
-std::string dashed_markdown(const Table& table) {
+std::string dashed_markdown(const Table& table, std::size_t) {
   Table dashed = table;
   for (std::vector<std::string>& row : dashed.rows)
-    std::replace(row.begin(), row.end(), std::string("-"), std::string("–"));
+    for (std::string& cell : row) cell = cell == "-" ? "–" : with_minus_signs(cell);
   return with_replaced(with_replaced(markdown_table(dashed), kBestBegins, "**"), kBestEnds, "**");
 }
 
+/// The width of a cell in Computer Modern in ems. Times is narrower.
+double tex_width(const std::string& cell) {
+  /// Of the letters from space to tilde, in thousandths; other signs are as wide as ±.
+  constexpr std::array<int, 95> kWidths = {
+      333, 278, 500, 833, 500, 833, 778, 278, 389, 389, 500, 778, 278, 333, 278, 500, 500, 500,  500,
+      500, 500, 500, 500, 500, 500, 500, 278, 278, 778, 778, 778, 472, 778, 750, 708, 722, 764,  681,
+      653, 785, 750, 361, 514, 778, 625, 917, 750, 778, 681, 778, 736, 556, 722, 750, 750, 1028, 750,
+      750, 611, 278, 500, 278, 500, 360, 278, 500, 556, 444, 556, 444, 306, 500, 556, 278, 306,  528,
+      278, 833, 556, 500, 556, 528, 392, 394, 389, 556, 528, 722, 528, 528, 444, 500, 278, 500,  500};
+  constexpr double kBold = 1.15;
+  const std::string plain = with_replaced(with_replaced(cell, kBestBegins, ""), kBestEnds, "");
+  int thousandths = 0;
+  for (const char letter : plain)
+    if (letter >= ' ' && letter <= '~')
+      thousandths += kWidths.at(static_cast<std::size_t>(letter - ' '));
+    else if (begins_character(letter))
+      thousandths += 778;
+  return thousandths / 1000.0 * (plain == cell ? 1 : kBold);
+}
+
+/// How a table is set: lengths in TeX's points, and what stands around the tabular.
+struct LatexSetting {
+  double em, separation;  ///< of the letters, and on both sides of a column
+  const char *before, *after, *ends;
+};
+constexpr LatexSetting kUsualSetting = {10, 6, "", "", ""};
+/// Letters of 8 points are wider than eight tenths of those of 10.
+constexpr LatexSetting kNarrowSetting = {8.5, 3, "{\\footnotesize\\setlength{\\tabcolsep}{3pt}%\n", "}",
+                                         "@{}"};
+constexpr double kTexPointsPerInch = 72.27;
+
+/// The width of the tabular in inches.
+double latex_width(const Table& table, const LatexSetting& setting) {
+  const double beside = setting.separation * static_cast<double>(2 * table.head.size()) -
+                        (*setting.ends == 0 ? 0 : 2 * setting.separation);
+  double width = 0;
+  for (std::size_t column = 0; column < table.head.size(); ++column) {
+    double widest = tex_width(table.head[column]);
+    for (const std::vector<std::string>& row : table.rows)
+      widest = std::max(widest, tex_width(row.at(column)));
+    width += widest * setting.em;
+  }
+  return (width + beside) / kTexPointsPerInch;
+}
+
 /// A tabular of the package booktabs.
-std::string latex_table(const Table& table) {
+std::string tabular(const Table& table, const LatexSetting& setting) {
   const auto line = [](std::vector<std::string> cells) {
     for (std::string& cell : cells)
-      cell = with_replaced(with_replaced(latex_text(cell), kBestBegins, "\\textbf{"), kBestEnds, "}");
+      cell = with_replaced(with_replaced(latex_text(with_minus_signs(cell)), kBestBegins, "\\textbf{"),
+                           kBestEnds, "}");
     return fmt::format("{} \\\\\n", fmt::join(cells, " & "));
   };
-  std::string text = fmt::format("\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n",
-                                 std::string(table.head.size(), 'l'), line(table.head));
+  std::string text =
+      fmt::format("{0}\\begin{{tabular}}{{{1}{2}{1}}}\n\\toprule\n{3}\\midrule\n", setting.before,
+                  setting.ends, std::string(table.head.size(), 'l'), line(table.head));
   for (const std::vector<std::string>& row : table.rows) text += line(row);
-  return text + "\\bottomrule\n\\end{tabular}\n";
+  return text + fmt::format("\\bottomrule\n\\end{{tabular}}{}\n", setting.after);
+}
+
+/// A column for each row.
+Table transposed(const Table& table) {
+  Table turned;
+  for (std::size_t column = 0; column < table.head.size(); ++column) {
+    std::vector<std::string> cells = {table.head[column]};
+    for (const std::vector<std::string>& row : table.rows) cells.push_back(row.at(column));
+    if (column == 0)
+      turned.head = std::move(cells);
+    else
+      turned.rows.push_back(std::move(cells));
+  }
+  return turned;
+}
+
+/// Removes the swept values that all rows share. Returns a comment with them.
+std::string leave_out_shared(Table& table, std::size_t paths) {
+  std::vector<std::string> shared;
+  for (std::size_t column = paths; column > 0; --column) {
+    const std::string value = table.rows.empty() ? "" : table.rows.front().at(column);
+    if (!std::ranges::all_of(table.rows, [&](const auto& row) { return row.at(column) == value; })) continue;
+    shared.insert(shared.begin(), table.head[column] + " = " + value);
+    const auto place = static_cast<std::ptrdiff_t>(column);
+    table.head.erase(table.head.begin() + place);
+    for (std::vector<std::string>& row : table.rows) row.erase(row.begin() + place);
+  }
+  return shared.empty() ? "" : fmt::format("% everywhere: {}\n", fmt::join(shared, ", "));
+}
+
+/// A tabular that fits a column where it can: without values that all rows share, in smaller letters, or with
+/// rows and columns exchanged. A comment names the papers for which it is too wide.
+std::string latex_table(const Table& given, std::size_t paths) {
+  const double column = style_preset("icml", "style").width.value();
+  Table table = given;
+  if (latex_width(table, kUsualSetting) <= column) return tabular(table, kUsualSetting);
+  std::string notes = leave_out_shared(table, paths);
+  const bool is_usual = latex_width(table, kUsualSetting) <= column;
+  const LatexSetting& setting = is_usual ? kUsualSetting : kNarrowSetting;
+  double width = latex_width(table, setting);
+  if (const Table turned = transposed(table); width > column && latex_width(turned, setting) < width) {
+    table = turned;
+    width = latex_width(table, setting);
+  }
+  std::vector<std::string> narrower;
+  for (const auto& [name, style] : style_presets())
+    if (style.caption == CaptionPlace::file && *style.width < width)
+      narrower.push_back(fmt::format("{} ({} in)", name, *style.width));
+  if (!narrower.empty())
+    notes += fmt::format("% {:.1f} in wide, too wide for {}; --metric and --at choose less\n", width,
+                         fmt::join(narrower, ", "));
+  return notes + tabular(table, setting);
 }
 
 /// A TeX comment in ASCII.
@@ -332,7 +433,8 @@ std::string latex_note(const std::string& caption) {
 /// `note` writes a line that says what a column's numbers are. `mark` surrounds the best entries.
 struct TableFormat {
   std::string name;
-  std::string (*text)(const Table&);
+  std::string (*text)(const Table&,
+                      std::size_t paths);  ///< `paths`: how many columns of swept values follow the first
   std::string (*note)(const std::string& caption);
   BestMark mark;
   bool has_labels;
@@ -340,7 +442,11 @@ struct TableFormat {
 
 const std::vector<TableFormat>& table_formats() {
   static const std::vector<TableFormat> formats = {
-      {"text", text_table, [](const std::string& caption) { return caption + "\n"; }, {"", " *"}, false},
+      {"text",
+       [](const Table& table, std::size_t) { return text_table(table); },
+       [](const std::string& caption) { return caption + "\n"; },
+       {"", " *"},
+       false},
       {"markdown",
        dashed_markdown,
        [](const std::string& caption) { return "- " + caption + "\n"; },
@@ -420,7 +526,8 @@ int print_means(const TableOptions& options) {
   }
   const TableFormat& format = *std::ranges::find(table_formats(), options.format, &TableFormat::name);
   const Table table = means_table(results, metrics, {format.has_labels, options.marks_best}, format.mark);
-  write_answer(options.out, table_notes(results.table, metrics, format) + format.text(table));
+  write_answer(options.out, table_notes(results.table, metrics, format) +
+                                format.text(table, results.table.sweep_paths.size()));
   return 0;
 }
 

@@ -388,7 +388,8 @@ std::string open_text(const ClaimResult& claim) {
   const ClaimPoint* const point = told_point(claim);
   if (point) {
     const std::string difference = difference_text(*point);
-    text += fmt::format("{}{}{} pairs, ", difference, difference.empty() ? "" : ", ", point->pairs);
+    text +=
+        fmt::format("{}{}{}, ", difference, difference.empty() ? "" : ", ", counted(point->pairs, "pair"));
   }
   text += fmt::format("{} so far, open at {} of {} points", to_string(claim.verdict), open, points);
   const std::string place = point ? place_text(*point) : "";

@@ -21,6 +21,7 @@
 #include "app/store/store.h"
 #include "plots/kinds/figure_kind.h"
 #include "plots/kinds/lines.h"
+#include "plots/texts.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -129,7 +130,7 @@ std::string slope_text(const RateEstimate& estimate) {
   std::string text = fmt::format("{:.2f}", estimate.slope->mean);
   if (const auto& interval = estimate.slope->interval)
     text += fmt::format(" [{:.2f}, {:.2f}]", interval->low, interval->high);
-  return text;
+  return with_minus_signs(text);
 }
 
 /// Returns "as n^-1/2", "may be n^-1/2, n^-1/4", or "as no stated rate".
@@ -189,7 +190,7 @@ std::string cell_text(const RateEntry& entry, const ResultTable& table,
   std::string text = fmt::format("{}, {}; law: {}", slope_text(entry.estimate),
                                  statements_text(entry.estimate), law_text(laws));
   if (const auto& median = entry.estimate.median_slope)
-    text += fmt::format("; slope of the medians {:.2f}", *median);
+    text += "; slope of the medians " + signed_text(fmt::format("{:.2f}", *median));
   if (counts.not_converged > 0)
     text += fmt::format("; {} of {} fits not converged", counts.not_converged, counts.fits);
   if (counts.worse_than_oracle > 0)

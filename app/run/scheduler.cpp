@@ -120,6 +120,14 @@ std::string progress_bar(double share, std::size_t width) {
 std::string cut_line(const std::string& line, std::size_t width) {
   if (end_of(line, width) == line.size()) return line;
   const std::size_t end = end_of(line, width - 1);
+  // What follows a comma says less than what comes before. A comma within brackets is one of an interval.
+  std::size_t clause = std::string::npos;
+  int open = 0;
+  for (std::size_t at = 0; at < end; ++at) {
+    open += line[at] == '[' ? 1 : line[at] == ']' ? -1 : 0;
+    if (open == 0 && (line[at] == ',' || line[at] == ';')) clause = at;
+  }
+  if (clause != std::string::npos) return line.substr(0, clause) + "…";
   const std::size_t space = line.find_last_of(' ', end);
   // A word that is longer than the line is cut.
   return line.substr(0, space == std::string::npos || line.find_first_not_of(' ') > space ? end : space) +
@@ -157,7 +165,9 @@ std::string progress_line(const BatchProgress& progress, int already, double ela
                   total == 0 ? 100.0 : 100.0 * (already + work_done) / total, clock_text(elapsed_seconds));
   if (work_done > 0) {
     const double left = seconds_left.value_or(elapsed_seconds * (progress.total - work_done) / work_done);
-    line += fmt::format("  left {}  {:.3g} cells/min", clock_text(left), 60 * cells_per_second);
+    const double speed = 60 * cells_per_second;
+    line += fmt::format("  left {}  {} cells/min", clock_text(left),
+                        speed < 999.5 ? fmt::format("{:.3g}", speed) : fmt::format("{:.0f}", speed));
   }
   if (progress.diverged > 0) line += fmt::format("  {} diverged", progress.diverged);
   if (progress.failed > 0) line += fmt::format("  {} failed", progress.failed);

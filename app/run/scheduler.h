@@ -96,7 +96,7 @@ std::string progress_line(const BatchProgress& progress, int already, double ela
 /// Returns a bar of `width` characters for a share in [0, 1]: "━━━━╌╌╌╌".
 std::string progress_bar(double share, std::size_t width);
 
-/// Cuts a line to `width` characters at a word's end, and marks the cut with "…".
+/// Cuts a line to `width` characters at the end of a clause or else of a word, and marks the cut with "…".
 std::string cut_line(const std::string& line, std::size_t width);
 
 /// Whether a descriptor is a terminal that understands control characters.

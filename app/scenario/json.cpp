@@ -97,8 +97,9 @@ std::string refused_number(std::string digits, const char* allowed) {
 /// Builds the document from parser events. Rejects duplicate keys and deep nesting.
 class DocumentBuilder : public nlohmann::json_sax<Json> {
  public:
-  DocumentBuilder(std::string_view text, const std::string& source, const char** reached)
-      : text_(text), source_(source), reached_(reached) {}
+  DocumentBuilder(std::string_view text, const std::string& source, const char** reached,
+                  std::vector<UserError>* duplicates)
+      : text_(text), source_(source), reached_(reached), duplicates_(duplicates) {}
 
   Json take() { return std::move(root_); }
 
@@ -120,9 +121,15 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(std::string& name) override {
-    is_comment_ = is_comment(name);
-    if (is_comment_) return true;
-    if (!open_.back().keys.insert(name).second) fail(start_of_string(), "duplicate key '" + name + "'");
+    is_left_out_ = is_comment(name);
+    if (is_left_out_) return true;
+    if (!open_.back().keys.insert(name).second) {
+      const UserError error = error_at<UserError>(start_of_string(), "duplicate key '" + name + "'");
+      if (!duplicates_) throw error;
+      duplicates_->push_back(error);
+      is_left_out_ = true;
+      return true;
+    }
     key_ = std::move(name);
     return true;
   }
@@ -142,10 +149,14 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     std::unordered_set<std::string> keys;
   };
 
+  template <class Error>
+  Error error_at(std::size_t at, const std::string& message) const {
+    const TextPlace place = place_at(text_, at);
+    return Error(fmt::format("{}:{}:{}", source_, place.line, place.column), message);
+  }
   template <class Error = UserError>
   [[noreturn]] void fail(std::size_t at, const std::string& message) const {
-    const TextPlace place = place_at(text_, at);
-    throw Error(fmt::format("{}:{}:{}", source_, place.line, place.column), message);
+    throw error_at<Error>(at, message);
   }
 
   /// The offset of the last byte that the lexer read.
@@ -168,9 +179,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   }
 
   Json* place(Json value) {
-    if (is_comment_) {
-      is_comment_ = false;
-      return &comments_.emplace_back(std::move(value));
+    if (is_left_out_) {
+      is_left_out_ = false;
+      return &left_out_.emplace_back(std::move(value));
     }
     if (open_.empty()) {
       root_ = std::move(value);
@@ -210,8 +221,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   const std::string& source_;
   const char** reached_;
   Json root_;
-  std::list<Json> comments_;  ///< values that the document leaves out
-  bool is_comment_ = false;   ///< whether the next value belongs to a comment
+  std::vector<UserError>* duplicates_;
+  std::list<Json> left_out_;  ///< values of comments and of duplicate keys
+  bool is_left_out_ = false;  ///< whether the next value is one of them
   std::string key_;
   std::vector<Container> open_;
 };
@@ -318,12 +330,12 @@ TextPlace find_place(std::string_view text, const std::string& path) {
   return search.place();
 }
 
-Json parse_json(std::string_view text, const std::string& source) {
+Json parse_json(std::string_view text, const std::string& source, std::vector<UserError>* duplicates) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     throw UserError(source + ":1:1", "empty; needs a JSON document");
   }
   const char* reached = text.data();
-  DocumentBuilder builder(text, source, &reached);
+  DocumentBuilder builder(text, source, &reached, duplicates);
   Json::sax_parse(CountingIterator(text.data(), &reached),
                   CountingIterator(text.data() + text.size(), &reached), &builder);
   return builder.take();
@@ -339,10 +351,11 @@ const std::string& standard_input() {
 
 }  // namespace
 
-Json read_json_file(const std::filesystem::path& file, std::string* text) {
+Json read_json_file(const std::filesystem::path& file, std::string* text,
+                    std::vector<UserError>* duplicates) {
   if (file == "-") {
     if (text) *text = standard_input();
-    return parse_json(standard_input(), "stdin");
+    return parse_json(standard_input(), "stdin", duplicates);
   }
   const std::string name = file.string();
   std::error_code error;
@@ -365,7 +378,7 @@ Json read_json_file(const std::filesystem::path& file, std::string* text) {
   }
   if (stream.bad()) throw EnvironmentError(name + ": reading failed");
   if (read.size() > kMaxJsonBytes) throw UserError(name, too_large);
-  Json document = parse_json(read, name);
+  Json document = parse_json(read, name, duplicates);
   if (text) *text = std::move(read);
   return document;
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/error.h"
 
@@ -40,12 +41,15 @@ class NumberOutOfRange : public UserError {
 /// Parses one JSON document.
 /// A key that begins with "//" is a comment. The document does not contain it, and it may repeat.
 /// Throws UserError with path "source:line:column" for malformed or empty text, duplicate keys, or nesting
-/// deeper than kMaxJsonDepth. Throws NumberOutOfRange for numbers outside the range of double.
-Json parse_json(std::string_view text, const std::string& source);
+/// deeper than kMaxJsonDepth. Throws NumberOutOfRange for numbers outside the range of double. With
+/// `duplicates`, the errors of duplicate keys go there, and the document has the first value.
+Json parse_json(std::string_view text, const std::string& source,
+                std::vector<UserError>* duplicates = nullptr);
 
 /// Reads and parses a file, or stdin for the name "-". Throws also if the path is missing, a folder, a pipe,
 /// a device, or larger than kMaxJsonBytes. `text` receives the text of the file.
-Json read_json_file(const std::filesystem::path& file, std::string* text = nullptr);
+Json read_json_file(const std::filesystem::path& file, std::string* text = nullptr,
+                    std::vector<UserError>* duplicates = nullptr);
 
 /// A place in a text. Lines and columns start at 1; columns count characters.
 struct TextPlace {

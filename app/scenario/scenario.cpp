@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/rates.h"
@@ -459,9 +460,10 @@ Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
 }
 
 /// Corrects the value at a path, whose keys may contain dots. A misspelt part `unknown` of the key, or a
-/// misspelt name, becomes `nearest`, and a number one that most fields take; any other value is removed.
-/// Returns whether the document has the value.
-bool correct(Json& value, std::string path, const std::string& unknown, const std::string& nearest) {
+/// misspelt name, becomes `nearest`. A number, or a value in the place of one (`needs_number`), becomes a
+/// number that most fields take. Any other value is removed. Returns whether the document has the value.
+bool correct(Json& value, std::string path, const std::string& unknown, const std::string& nearest,
+             bool needs_number) {
   constexpr int kTypicalNumber = 2;
   if (path.starts_with('.')) path.erase(0, 1);
   std::size_t index = 0, length = 0;
@@ -469,7 +471,8 @@ bool correct(Json& value, std::string path, const std::string& unknown, const st
     const auto [end, error] = std::from_chars(path.data() + 1, path.data() + path.size(), index);
     if (error != std::errc() || index >= value.size()) return false;
     length = static_cast<std::size_t>(end - path.data()) + 1;
-    if (length < path.size()) return correct(value[index], path.substr(length), unknown, nearest);
+    if (length < path.size())
+      return correct(value[index], path.substr(length), unknown, nearest, needs_number);
     if (nearest.empty() || !unknown.empty() || !value[index].is_string())
       value.erase(index);
     else
@@ -481,7 +484,7 @@ bool correct(Json& value, std::string path, const std::string& unknown, const st
     const std::string key = member.key();
     if (!is_within(path, key)) continue;
     if (key.size() < path.size()) {
-      if (correct(member.value(), path.substr(key.size()), unknown, nearest)) return true;
+      if (correct(member.value(), path.substr(key.size()), unknown, nearest, needs_number)) return true;
       continue;
     }
     const Json given = member.value();
@@ -489,7 +492,7 @@ bool correct(Json& value, std::string path, const std::string& unknown, const st
       member.value() = nearest;
       return true;
     }
-    if (unknown.empty() && given.is_number() && given != kTypicalNumber) {
+    if (unknown.empty() && (given.is_number() || needs_number) && given != kTypicalNumber) {
       member.value() = kTypicalNumber;
       return true;
     }
@@ -549,7 +552,7 @@ bool is_new_error(const ScenarioError& error, const std::vector<ScenarioError>& 
   const bool is_corrected_as_read = std::all_of(before.begin(), before.end(), [](const ScenarioError& other) {
     return is_in_study(other.path()) || error_json(other).at("nearest").is_string();
   });
-  return is_corrected_as_read || message.starts_with("unknown ") ||
+  return is_corrected_as_read || path == "name" || message.starts_with("unknown ") ||
          (is_value && message.starts_with("got ")) ||
          (is_own && (message.starts_with("missing") || message.find("a second time") != std::string::npos));
 }
@@ -603,14 +606,20 @@ class KeptEntries {
 /// All errors of a document whose first are `first`. An error ends a stage of expand(); this function
 /// corrects the value in the document and looks at the later stages.
 ErrorList later_errors(const InvalidOption& first, Json& document, const Changes& changes) {
-  constexpr int kMostRounds = 6;
+  constexpr int kMostRounds = 16;
   ErrorList errors;
   errors.add(first);
   std::vector<ScenarioError> found = errors.all();
   KeptEntries entries(document);
+  bool has_name = false;
   for (int round = 0; round < kMostRounds; ++round) {
     bool is_changed = false;
     for (const ScenarioError& error : found) {
+      if (error.path() == "name") {  // no other field depends on it
+        is_changed |= !std::exchange(has_name, true);
+        document["name"] = "name";
+        continue;
+      }
       const Json told = error_json(error);
       const auto text_of = [&](const char* key) {
         return told.at(key).is_string() ? told.at(key).get<std::string>() : std::string();
@@ -618,8 +627,9 @@ ErrorList later_errors(const InvalidOption& first, Json& document, const Changes
       const bool is_key =
           error.message().starts_with("unknown key") || error.message().starts_with("unknown field");
       const std::string nearest = text_of("nearest");
+      const bool needs_number = text_of("allowed").find("number") != std::string::npos;
       is_changed |= (!is_key && nearest.empty() && entries.mark(error.path())) ||
-                    correct(document, error.path(), is_key ? text_of("given") : "", nearest) ||
+                    correct(document, error.path(), is_key ? text_of("given") : "", nearest, needs_number) ||
                     entries.mark(error.path());
     }
     if (!is_changed) break;
@@ -664,9 +674,8 @@ Json expand_changed(const Changes& changes, const std::function<void(const Json&
   }
 }
 
-}  // namespace
-
-ScenarioFile read_scenario_file(const fs::path& file) {
+/// read_scenario_file(); the errors of duplicate keys go to `duplicates`.
+ScenarioFile read_files(const fs::path& file, std::vector<UserError>& duplicates) {
   ScenarioFile read;
   std::error_code unseen;
   if (file != "-" && !fs::exists(file, unseen)) {
@@ -677,7 +686,7 @@ ScenarioFile read_scenario_file(const fs::path& file) {
   std::set<fs::path> earlier;
   for (fs::path next = file; !next.empty();) {
     std::string text;
-    const Json own = read_json_file(next, &text);
+    const Json own = read_json_file(next, &text, &duplicates);
     if (!own.is_object()) {
       throw UserError(read.files.empty() ? "" : next.string(),
                       "got " + abbreviated(own) + ", needs a scenario: an object");
@@ -702,7 +711,7 @@ ScenarioFile read_scenario_file(const fs::path& file) {
   std::string generator;
   for (std::size_t i = read.files.size(); i-- > 0;) {
     Json& own = read.own_documents[i];
-    generator = value_at<std::string>(own, "data.generator").value_or(generator);
+    generator = moelab::value_at<std::string>(own, "data.generator").value_or(generator);
     const fs::path folder = fs::path(read.files[i]).parent_path();
     if (!folder.empty()) place_files([&](const fs::path& name) { return folder / name; }, generator, own);
   }
@@ -715,6 +724,15 @@ ScenarioFile read_scenario_file(const fs::path& file) {
       throw UserError(read.files[i] + ": " + error.path(), error.message());
     }
   }
+  return read;
+}
+
+}  // namespace
+
+ScenarioFile read_scenario_file(const fs::path& file) {
+  std::vector<UserError> duplicates;
+  ScenarioFile read = read_files(file, duplicates);
+  if (!duplicates.empty()) throw UserError(duplicates.front());
   return read;
 }
 
@@ -762,14 +780,28 @@ void check_version(const Json& document, const std::string& place) {
 
 Scenario load_scenario(const std::filesystem::path& file, const std::string& profile,
                        const std::vector<std::string>& settings) {
-  const ScenarioFile read = read_scenario_file(file);
-  try {
-    Scenario scenario = expand_scenario(read.document, profile, settings);
-    scenario.files = read.files;
-    return scenario;
-  } catch (const InvalidOption& errors) {
-    throw at_file(errors, read);
+  std::vector<UserError> duplicates;
+  const ScenarioFile read = read_files(file, duplicates);
+  ErrorList errors;
+  for (const UserError& duplicate : duplicates) errors.add(duplicate);
+  Scenario scenario;
+  errors.check([&] {
+    try {
+      scenario = expand_scenario(read.document, profile, settings);
+    } catch (const InvalidOption& found) {
+      throw at_file(found, read);
+    }
+  });
+  if (!duplicates.empty()) {
+    // A key that is there twice may stand for one that is missing.
+    ErrorList without_missing;
+    for (const ScenarioError& error : errors.all())
+      if (!error.message().starts_with("missing")) without_missing.add(ScenarioErrors({error}));
+    without_missing.throw_any();
   }
+  errors.throw_any();
+  scenario.files = read.files;
+  return scenario;
 }
 
 Scenario expand_scenario(const Json& document, const std::string& profile,

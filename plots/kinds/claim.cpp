@@ -28,13 +28,33 @@ struct ClaimFigureOptions : FigureCommon {
   }
 };
 
+/// The place, and a single value without its path's name.
 std::string place_name(const SweepPoint& at, const DisplayNames& names) {
   return at.size() == 1 ? names.bare_value(at.front().first, at.front().second) : names.point(at);
 }
 
-/// The names of the two places of a point, and its steps.
-std::string places_text(const std::string& left, const std::string& right, const ClaimPoint& point) {
-  std::string name = left == right ? left : left + " against " + right;
+/// "samples = 5120 against 320, experts = 4": the values of two places, and once those that they share.
+std::string two_places(const SweepPoint& left, const SweepPoint& right, const DisplayNames& names) {
+  SweepPoint shared, own;
+  for (const auto& coordinate : left)
+    (std::find(right.begin(), right.end(), coordinate) != right.end() ? shared : own).push_back(coordinate);
+  SweepPoint other;
+  for (const auto& coordinate : right)
+    if (std::find(left.begin(), left.end(), coordinate) == left.end()) other.push_back(coordinate);
+  const bool is_same_path = own.size() == 1 && other.size() == 1 && own.front().first == other.front().first;
+  if (!is_same_path) return names.point(left) + " against " + names.point(right);
+  return names.point(own) + " against " + place_name(other, names) +
+         (shared.empty() ? "" : ", " + names.point(shared));
+}
+
+/// The names of the two places of a point, and its steps. `is_bare`: a single path is named by its value
+/// alone.
+std::string places_text(const ClaimPoint& point, const DisplayNames& names, bool is_bare) {
+  const SweepPoint &left = point.left_at, &right = point.right_at;
+  const bool is_single = is_bare && left.size() == 1 && right.size() == 1;
+  std::string name = left == right ? (is_bare ? place_name(left, names) : names.point(left))
+                     : is_single   ? place_name(left, names) + " against " + place_name(right, names)
+                                   : two_places(left, right, names);
   if (point.left_step)
     name += fmt::format("{}step {} against {}", name.empty() ? "" : ", ", point.left_step->step,
                         point.right_step->step);
@@ -43,7 +63,7 @@ std::string places_text(const std::string& left, const std::string& right, const
 
 /// The name of a point. A single path is named by its value alone.
 std::string point_name(const ClaimPoint& point, const DisplayNames& names) {
-  return places_text(place_name(point.left_at, names), place_name(point.right_at, names), point);
+  return places_text(point, names, true);
 }
 
 /// The side with the display names of its arms, metrics and places.
@@ -59,7 +79,7 @@ std::string shown_side(ClaimSide side, const DisplayNames& names) {
 }  // namespace
 
 std::string shown_point(const ClaimPoint& point, const DisplayNames& names) {
-  return places_text(names.point(point.left_at), names.point(point.right_at), point);
+  return places_text(point, names, false);
 }
 
 std::string shown_statement(const Claim& claim, const ClaimResult& result, const DisplayNames& names) {
@@ -279,6 +299,18 @@ ForestPanel claim_panel(const Figure& data, const ClaimResult& result, const std
                   mark.mean,
                   mark.low,
                   mark.high};
+    if (const SweepPoint& left = result.points[i].left_at, &right = result.points[i].right_at;
+        !result.points[i].left_step) {
+      std::vector<std::string> paths, values;
+      for (const auto& [path, value] : left) {
+        const SweepValue* const other = coordinate_of(right, path);
+        paths.push_back(names.legend(path));
+        values.push_back(names.bare_value(path, value));
+        if (other && *other != value) values.back() += " against " + names.bare_value(path, *other);
+      }
+      row.paths = fmt::format("{}", fmt::join(paths, ", "));
+      row.values = fmt::format("{}", fmt::join(values, ", "));
+    }
     // Each line has two places at every point.
     for (std::size_t line = 1; line < series.size(); ++line)
       if (const std::optional<double>& limit = series[line].points[2 * i].mean;
@@ -295,6 +327,19 @@ std::string judged_metric(const Claim& claim, const DisplayNames& names) {
     return names.axis(comparison->left.is_constant() ? comparison->right.metric : comparison->left.metric);
   if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) return names.axis(trend->side.metric);
   return "";
+}
+
+/// The label of the axis: "learned ÷ frozen" in place of "left ÷ right" where the sides differ by their arms.
+std::string named_sides(const Figure& data, const Claim& claim, const DisplayNames& names) {
+  const Comparison* const comparison = std::get_if<Comparison>(&claim.statement);
+  if (!comparison || data.y_range) return data.y_label;
+  const ClaimSide &left = comparison->left, &right = comparison->right;
+  const auto is_arm = [](const ClaimSide& side) {
+    return !side.is_constant() && side.relative_to.empty() && side.distance_from.empty() && side.factor == 1;
+  };
+  if (!is_arm(left) || !is_arm(right) || left.arm == right.arm || left.metric != right.metric)
+    return data.y_label;
+  return fmt::format("{} {} {}", names.arm(left.arm), data.y_log ? "÷" : "−", names.arm(right.arm));
 }
 
 constexpr const char* kForestText =
@@ -315,6 +360,7 @@ Forest build_claim_figure(const ClaimFigureOptions& options, const FigureSource&
   forest.caption = data.caption;
   forest.csv = figure_csv(data);
   forest.panels = {claim_panel(data, result, "", names)};
+  forest.panels.front().label = named_sides(data, *found, names);
   if (!data.x_label.empty()) forest.panels.front().heading = data.x_label;
   return forest;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "analysis/metrics/geometry.h"
@@ -137,8 +138,9 @@ constexpr std::int64_t kDrawnRows = 1000;
 /// A panel shows the first finished seed of an arm at the last sweep point of `where`:
 ///   test rows         in the plane of two inputs or of the first two principal components; the first 1000
 ///                     are drawn
-///   colours           the argmax expert, for the seven experts with the most rows over all panels; an expert
-///                     has the same colour in every panel
+///   looks             the argmax expert: a colour and a marker for each expert that is drawn, the same in
+///   every
+///                     panel. Of more experts than looks, those with the fewest rows are grey
 ///   means             the means of the clusters
 ///   router            for a linear router with saved weights: the argmax regions and the router rows
 /// The HTML page also shows the router at the recorded steps if "routing_steps" was saved. Needs "save":
@@ -264,14 +266,25 @@ std::string regions_text(const std::vector<PanelOfArm>& arms, Embedding& embeddi
                             fmt::join(without, ", "));
 }
 
-/// Gives each expert one colour in all panels. Only the experts with the most rows get a colour.
+/// Gives each drawn expert one look in all panels, in the order of the experts. Of more experts than looks,
+/// those with the most rows get one.
 void colour_experts(const std::vector<int>& rows_of_expert, Embedding& embedding) {
+  std::set<int> drawn;
+  for (const EmbeddingPanel& panel : embedding.panels) {
+    for (const EmbeddingPoint& point : panel.points) drawn.insert(point.label);
+    for (const EmbeddingRegion& region : panel.regions) drawn.insert(region.label);
+    for (const EmbeddingFrame& frame : panel.frames) drawn.insert(frame.labels.begin(), frame.labels.end());
+  }
+  std::vector<int> named(drawn.begin(), drawn.end());
   const std::vector<int> rank = ranks(rows_of_expert);
-  const auto colour = [&](int expert) {
-    const int place = rank[static_cast<std::size_t>(expert)];
-    return place < static_cast<int>(kAreaColours.size()) ? place : -1;
-  };
-  for (std::size_t e = 0; e < rank.size(); ++e) embedding.colours.push_back(colour(static_cast<int>(e)));
+  const auto rank_of = [&](int expert) { return rank[static_cast<std::size_t>(expert)]; };
+  std::ranges::sort(named, {}, rank_of);
+  if (named.size() > kMostLooks) named.resize(kMostLooks);
+  std::ranges::sort(named);
+  embedding.colours.assign(rank.size(), -1);
+  for (std::size_t place = 0; place < named.size(); ++place)
+    embedding.colours[static_cast<std::size_t>(named[place])] = static_cast<int>(place);
+  const auto colour = [&](int expert) { return embedding.colours[static_cast<std::size_t>(expert)]; };
   for (EmbeddingPanel& panel : embedding.panels) {
     for (EmbeddingPoint& point : panel.points) point.colour = colour(point.label);
     for (EmbeddingPoint& arrow : panel.arrows) arrow.colour = colour(arrow.label);

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "plots/report/table.h"
@@ -178,9 +179,9 @@ std::string marks_script(const PageMarks& marks, double width, double height) {
           mark.x / width, middle, (mark.x + kSample) / width, middle, mark.sample->dash, colour_before);
     }
     if (mark.sample->marker != 0)
-      text += fmt::format("set label '' at screen {:.5f}, screen {:.5f} point pt {} ps {} lc rgb '#{}'\n",
-                          (mark.x + kSample / 2) / width, middle, mark.sample->marker, kMarkerSize,
-                          mark.sample->colour);
+      text += fmt::format(
+          "set label '' at screen {:.5f}, screen {:.5f} point pt {} ps {}*mark lc rgb '#{}'\n",
+          (mark.x + kSample / 2) / width, middle, mark.sample->marker, kMarkerSize, mark.sample->colour);
   }
   return text;
 }
@@ -200,12 +201,16 @@ std::string plot_command(const std::vector<std::string>& clauses) {
   return fmt::format("plot {}\n", fmt::join(clauses, ", \\\n     "));
 }
 
+/// How much smaller the unit of marks is on the SVG terminal, and how far labels of ticks are raised, in
+/// letters. kSvgFall: less for each letter's height there.
+constexpr double kSvgUnit = 1.35, kTickRise = 0.4, kSvgFall = 0.55;
+
 /// The plot commands on the terminals of the style's formats.
 std::string on_terminals(const std::string& id, const FigureStyle& style, const PageLayout& page,
                          const std::string& plot) {
   const double width = page.width * page.scale, height = page.height * page.scale;
   const std::vector<std::string> formats = style.format.empty() ? Drawing().formats : style.format;
-  // Lines and marks grow with the letters; the SVG terminal has no scale of marks.
+  // Lines and marks grow with the letters.
   const double size = page.font_scale;
   const std::string strokes = size == 1 ? "" : fmt::format(" linewidth {:.4g}", size);
   // Each terminal's unit is its own: pixels of 1/96 inch, inches, pixels of 1/300 inch. `fontscale` makes
@@ -219,20 +224,29 @@ std::string on_terminals(const std::string& id, const FigureStyle& style, const 
           width * 96 / 72, height * 96 / 72, kLayoutVersion, page.font, kFontSize, size * 96.0 / 72, strokes);
     if (format == "png")
       return fmt::format(
-          "pngcairo noenhanced size {:.0f},{:.0f} font '{},{}' fontscale {:.4f} linewidth {} dashlength {} "
+          "pngcairo noenhanced size {:.0f},{:.0f} font '{},{}' fontscale {:.4f} linewidth {} dashlength 1.4 "
           "pointscale {} background rgb 'white'",
-          width * 300 / 72, height * 300 / 72, page.font, kFontSize, size * 300.0 / 96, 3 * size, 3 * size,
-          3 * size);
+          width * 300 / 72, height * 300 / 72, page.font, kFontSize, size * 300.0 / 96, 3 * size, 3 * size);
     // The terminal drops what is less than a point.
     constexpr double kWhole = 0.01;
-    return fmt::format("pdfcairo noenhanced size {:.4f}in,{:.4f}in font '{},{}' fontscale {}{}",
-                       (std::round(width) + kWhole) / 72, (std::round(height) + kWhole) / 72, page.font,
-                       kFontSize, size * 72.0 / 96, strokes);
+    return fmt::format(
+        "pdfcairo noenhanced size {:.4f}in,{:.4f}in font '{},{}' fontscale {} dashlength 1.5{}",
+        (std::round(width) + kWhole) / 72, (std::round(height) + kWhole) / 72, page.font, kFontSize,
+        size * 72.0 / 96, strokes);
+  };
+  // Only PNG has a scale of marks. In SVG, larger letters come closer to their axis.
+  const auto places = [&](const std::string& format) {
+    const bool is_svg = format == "svg";
+    return fmt::format("mark = {:.4g}\nrise = {:.4g}\n",
+                       is_svg            ? kSvgUnit * size
+                       : format == "pdf" ? size
+                                         : 1,
+                       is_svg ? kTickRise - kSvgFall * (size - 1) : kTickRise);
   };
   std::string script;
   for (const std::string& format : formats)
-    script += fmt::format("\nset terminal {}\nset output {}\n{}\n", terminal(format),
-                          quoted(id + "." + format), plot);
+    script += fmt::format("\nset terminal {}\nset output {}\n{}{}\n", terminal(format),
+                          quoted(id + "." + format), places(format), plot);
   return script + "set output\n";
 }
 
@@ -300,7 +314,7 @@ class LineClauses {
                series, [&](const FigurePoint& p) { return p.censored == censored ? p.mean : std::nullopt; }))
         means_.push_back(
             clause(run,
-                   fmt::format("{}:{} with points lw 1.3 pt {} ps {} lc rgb '#{}'", x, x + 1,
+                   fmt::format("{}:{} with points lw 1.3 pt {} ps {}*mark lc rgb '#{}'", x, x + 1,
                                censored ? open_marker(look.marker) : look.marker, kMarkerSize, look.colour),
                    censored || interval == 1 ? "" : std::to_string(interval)));
   }
@@ -357,8 +371,8 @@ std::string gnuplot_script(const Figure& figure) {
   text += fmt::format("data = {}\nset datafile separator comma\nunset key\n", quoted(figure.id + ".csv"));
   text += "set border 3 lw 0.6 lc rgb '#333333'\nset tics nomirror out scale 0.6\n";
   text += "set grid xtics ytics lw 0.4 dt 1 lc rgb '#D9D9D9'\n";
-  text += fmt::format("set xtics offset 0,{}\nset ytics offset 0.4,0\n", page.x.upright ? 0.0 : 0.4);
-  std::string plot = "set multiplot\n";
+  std::string plot = fmt::format("set xtics offset 0,{}\nset ytics offset 0.4,0\nset multiplot\n",
+                                 page.x.upright ? "0" : "rise");
   std::size_t first_row = 1;  // row 0 is the header
   for (std::size_t p = 0; p < page.panels.size(); ++p) {
     const PanelPlace& panel = page.panels[p];
@@ -427,7 +441,9 @@ std::string number_functions(const HeatMap& map, int digits) {
       "moelab_numbers = '{}'\nmoelab_halves = '{}'\n"
       "moelab_text(list, v) = (key = sprintf('|%.17g=', v), at = strstrt(list, key), "
       "rest = at > 0 ? list[at + strlen(key):*] : '|', rest[1:strstrt(rest, '|') - 1])\n"
-      "moelab_number(v) = moelab_text(moelab_numbers, v)\nmoelab_half(v) = moelab_text(moelab_halves, v)\n",
+      "moelab_signed(t) = t[1:1] eq '-' ? '−'.t[2:*] : t\n"
+      "moelab_number(v) = moelab_signed(moelab_text(moelab_numbers, v))\n"
+      "moelab_half(v) = moelab_text(moelab_halves, v)\n",
       list(numbers), list(halves));
 }
 
@@ -493,14 +509,14 @@ std::string gnuplot_script(const HeatMap& map) {
     const PanelPlace& panel = page.panels[p];
     plot += panel_script(panel, page) + marks_script(panel.marks, page.width, page.height);
     plot += panel.has_y_labels ? "set ytics " + y_names : "unset ytics\n";
-    plot += panel.has_x_labels ? "set xtics offset 0,0.4 " + x_names : "unset xtics\n";
-    plot += !page.has_scale[p]
+    plot += panel.has_x_labels ? "set xtics offset 0,rise " + x_names : "unset xtics\n";
+    plot += p + 1 < page.panels.size()
                 ? "unset colorbox\n"
                 : fmt::format(
                       "set colorbox user origin screen {:.5f}, screen {:.5f} size screen {:.5f}, "
                       "screen {:.5f}\n",
-                      page.scale_left / page.width, panel.bottom / page.height, kScaleWidth / page.width,
-                      panel.height / page.height);
+                      page.scale_left / page.width, page.scale_bottom / page.height, kScaleWidth / page.width,
+                      page.scale_height / page.height);
     // Row 0 of the CSV is its header.
     plot += cells_script(map, page, 1 + p * map.x_names.size() * map.y_names.size());
   }
@@ -515,7 +531,7 @@ std::string gnuplot_script(const RatePanels& figure) {
   text += "set samples 2\n";
   std::string plot = "set multiplot\nset border 3 lw 0.6 lc rgb '#333333'\nunset key\n";
   plot += "set tics nomirror out scale 0.6\nset grid xtics ytics lw 0.4 dt 1 lc rgb '#D9D9D9'\n";
-  plot += "set xtics nomirror offset 0,0.4\nset ytics nomirror offset 0.4,0\n";
+  plot += "set xtics nomirror offset 0,rise\nset ytics nomirror offset 0.4,0\n";
   std::size_t first_row = 1;  // row 0 of the CSV is its header
   for (std::size_t p = 0; p < page.panels.size(); ++p) {
     const PanelPlace& panel = page.panels[p];
@@ -537,7 +553,7 @@ std::string gnuplot_script(const RatePanels& figure) {
       clauses.push_back(fmt::format("{}4:8 with lines lw 1.2 lc rgb '#{}' notitle", range, look.colour));
       clauses.push_back(fmt::format("{}4:6:(0):($7-$6) with vectors nohead lw 0.8 lc rgb '#{}' notitle",
                                     range, look.colour));
-      clauses.push_back(fmt::format("{}4:5 with points lw 0.8 pt {} ps 0.4 lc rgb '#{}' notitle", range,
+      clauses.push_back(fmt::format("{}4:5 with points lw 0.8 pt {} ps 0.5*mark lc rgb '#{}' notitle", range,
                                     look.marker, look.colour));
     }
     plot += plot_command(clauses);
@@ -548,8 +564,9 @@ std::string gnuplot_script(const RatePanels& figure) {
 
 namespace {
 
-/// gnuplot's `ps` of points, ends of rows and means, and how much smaller its unit is on the SVG terminal.
-constexpr double kPointSize = 0.14, kHeadSize = 0.3, kCrossSize = 0.35, kSvgUnit = 2.1;
+/// gnuplot's `ps` of points, ends of rows and means. Many points are smaller.
+constexpr double kPointSize = 0.26, kManyPointSize = 0.18, kHeadSize = 0.42, kCrossSize = 0.42;
+constexpr std::size_t kManyPoints = 500;
 
 /// One row for each part of a panel, in the order in which embedding_csv writes them.
 struct PanelRows {
@@ -563,27 +580,35 @@ struct PanelRows {
         end(arrow + panel.arrows.size()) {}
 };
 
+/// The looks of points or regions in order, grey first.
+template <class Shown>
+std::set<int> looks_of(const std::vector<Shown>& shown) {
+  std::set<int> looks;
+  for (const Shown& one : shown) looks.insert(one.colour);
+  return looks;
+}
+
 /// The clauses of `plot` for one panel.
-std::string plane_script(const PanelRows& rows) {
+std::string plane_script(const EmbeddingPanel& panel, const PanelRows& rows) {
   std::vector<std::string> clauses;
   const auto add = [&](std::size_t first, std::size_t end, const std::string& how) {
     if (end > first) clauses.push_back(fmt::format("data every ::{}::{} using {}", first, end - 1, how));
   };
-  const int colours = static_cast<int>(kAreaColours.size());
-  for (int colour = -1; colour < colours; ++colour)
+  for (const int colour : looks_of(panel.regions))
     add(rows.region, rows.point,
         fmt::format("($6=={0} ? $3 : NaN):4:3:7:4:8 with boxxyerror lw 0.2 fc rgb '#{1}' fs solid 1 border "
                     "lc rgb '#{1}'",
                     colour, pale_area_colour(colour)));
-  for (int colour = -1; colour < colours; ++colour)
+  for (const int colour : looks_of(panel.points))
     add(rows.point, rows.mean,
-        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps dot_size lc rgb '#{}'", colour,
-                    area_colour(colour)));
+        fmt::format("3:($6=={} ? $4 : NaN) with points pt {} ps dot_size lc rgb '#{}'", colour,
+                    area_marker(colour), area_colour(colour)));
   add(rows.arrow, rows.end, "(0):(0):($6<0 ? NaN : $3):4 with vectors nohead lw 0.8 lc rgb '#000000'");
-  for (int colour = 0; colour < colours; ++colour)
-    add(rows.arrow, rows.end,
-        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps head_size lc rgb '#{}'", colour,
-                    area_colour(colour)));
+  for (const int colour : looks_of(panel.arrows))
+    if (colour >= 0)
+      add(rows.arrow, rows.end,
+          fmt::format("3:($6=={} ? $4 : NaN) with points pt {} ps head_size lc rgb '#{}'", colour,
+                      area_marker(colour), area_colour(colour)));
   add(rows.mean, rows.arrow, "3:4 with points pt 2 ps cross_size lw 1.2 lc rgb '#000000'");
   return plot_command(clauses);
 }
@@ -597,15 +622,17 @@ std::string gnuplot_script(const Embedding& embedding) {
   text += "set border 15 lw 0.6 lc rgb '#999999'\nunset tics\nunset key\n";
   text += fmt::format("set xrange [{:.6g}:{:.6g}]\nset yrange [{:.6g}:{:.6g}]\n", page.x.low, page.x.high,
                       page.y.low, page.y.high);
-  std::string plot = fmt::format(
-      "unit = GPVAL_TERM eq 'svg' ? {} : 1\ndot_size = {} * unit\nhead_size = {} * unit\n"
-      "cross_size = {} * unit\nset multiplot\n",
-      kSvgUnit, kPointSize, kHeadSize, kCrossSize);
+  std::size_t most_points = 0;
+  for (const EmbeddingPanel& panel : embedding.panels)
+    most_points = std::max(most_points, panel.points.size());
+  std::string plot =
+      fmt::format("dot_size = {} * mark\nhead_size = {} * mark\ncross_size = {} * mark\nset multiplot\n",
+                  most_points > kManyPoints ? kManyPointSize : kPointSize, kHeadSize, kCrossSize);
   std::size_t first = 1;  // row 0 of the CSV is its header
   for (std::size_t p = 0; p < page.panels.size(); ++p) {
     const PanelRows rows(embedding.panels[p], first);
     plot += panel_script(page.panels[p], page) + marks_script(page.panels[p].marks, page.width, page.height) +
-            plane_script(rows);
+            plane_script(embedding.panels[p], rows);
     first = rows.end;
   }
   plot += "unset multiplot";
@@ -616,8 +643,8 @@ std::string gnuplot_script(const Forest& forest) {
   const ForestLayout page(forest);
   std::string text = script_head(forest.id, forest.title);
   text += "set border 1 lw 0.6 lc rgb '#333333'\nset tics nomirror out scale 0.6\nunset key\n";
-  text += "set xtics offset 0,0.4\nset grid xtics lw 0.4 dt 1 lc rgb '#D9D9D9'\n";
-  std::string plot = "set multiplot\n";
+  text += "set grid xtics lw 0.4 dt 1 lc rgb '#D9D9D9'\n";
+  std::string plot = "set xtics offset 0,rise\nset multiplot\n";
   const auto line = [](double from_x, double from_y, double to_x, double to_y, const std::string& how) {
     return fmt::format("set arrow from first {:.8g}, first {:.8g} to first {:.8g}, first {:.8g} {}\n", from_x,
                        from_y, to_x, to_y, how);
@@ -645,8 +672,9 @@ std::string gnuplot_script(const Forest& forest) {
         plot += line(*mark.low, mark.place, *mark.high, mark.place,
                      fmt::format("{} size screen 0.012,25 lw 1.2 lc rgb '#{}'", heads, before));
       if (mark.mean)
-        plot += fmt::format("set label '' at first {:.8g}, first {:.8g} point pt {} ps 0.55 lc rgb '#{}'\n",
-                            *mark.mean, mark.place, mark.look.marker, mark.look.colour);
+        plot +=
+            fmt::format("set label '' at first {:.8g}, first {:.8g} point pt {} ps 0.55*mark lc rgb '#{}'\n",
+                        *mark.mean, mark.place, mark.look.marker, mark.look.colour);
     }
     plot += plot_command({});
   }

@@ -376,7 +376,7 @@
       const page = pageOf(panel.layout, box, `${data.title}: ${panel.name}`), canvas = page.canvas, { x: xAxis, y: yAxis } = panel.layout;
       const area = [xAxis.low, xAxis.high, yAxis.low, yAxis.high];
       const regions = svg("g", {}, canvas), stretch = stretchOf(panel.frames, area);
-      const points = panel.points.map(([x, y]) => svg("circle", { cx: page.x(x), cy: page.y(y), r: 1 }, canvas));
+      const points = panel.points.map(() => svg("path", {}, canvas));
       const arrows = svg("g", {}, canvas);
       for (const [x, y] of panel.means)
         svg("path", { d: `M${page.x(x) - 1.5} ${page.y(y) - 1.5}l3 3m0 -3l-3 3`, stroke: "var(--ink)", "stroke-width": .7, fill: "none" }, canvas);
@@ -387,13 +387,17 @@
         frame = panel.frames[place];
         regions.replaceChildren();
         arrows.replaceChildren();
-        points.forEach((point, i) => point.setAttribute("fill", "#" + data.colours[frame.labels[i]]));
+        points.forEach((point, i) => {
+          const label = frame.labels[i], [x, y] = panel.points[i];
+          point.setAttribute("fill", "#" + data.colours[label]);
+          point.setAttribute("d", markPath(data.markers[label], page.x(x), page.y(y), 1));
+        });
         frame.scores.forEach(([x, y], label) => {
           const region = regionOf(frame.scores, label, area), fill = "#" + data.colours[label];
-          if (region.length > 2) svg("polygon", { points: region.map((p) => `${page.x(p[0])},${page.y(p[1])}`).join(" "), fill, opacity: .28 }, regions);
+          if (region.length > 2) svg("polygon", { points: region.map((p) => `${page.x(p[0])},${page.y(p[1])}`).join(" "), fill, opacity: data.shares[label] }, regions);
           if (data.colours[label] === data.grey || stretch === 0) return;
           svg("line", { x1: page.x(0), y1: page.y(0), x2: page.x(stretch * x), y2: page.y(stretch * y), stroke: "var(--ink)", "stroke-width": .6 }, arrows);
-          svg("circle", { cx: page.x(stretch * x), cy: page.y(stretch * y), r: 1.8, fill, stroke: "var(--ink)", "stroke-width": .6 }, arrows);
+          svg("path", { d: markPath(data.markers[label], page.x(stretch * x), page.y(stretch * y), 1.8), fill, stroke: "var(--ink)", "stroke-width": .6 }, arrows);
         });
       };
       const last = panel.frames.length - 1;

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "plots/texts.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -121,7 +122,8 @@ std::string html_table(const Table& table, const std::string& css_class) {
     html += "</tr><tr>";
     for (std::size_t column = 0; column < row.size(); ++column)
       html += fmt::format("<td data-of=\"{}\"{}>{}</td>", html_text(table.head.at(column)),
-                          row[column].size() > kLongCell ? " class=\"long\"" : "", html_text(row[column]));
+                          row[column].size() > kLongCell ? " class=\"long\"" : "",
+                          html_text(with_minus_signs(row[column])));
   }
   return html + "</tr></table></div>\n";
 }

@@ -131,7 +131,7 @@ def _paint_heat_map(axes: Any, data: dict[str, Any], place: int) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     layout, panel = data["layout"], data["panels"][place]
-    frame, scale, columns = layout["panels"][place], layout["scale"], len(data["x_names"])
+    scale, columns = layout["scale"], len(data["x_names"])
     axes.set_facecolor("#D9D9D9")
     axes.spines[:].set_visible(False)
     axes.tick_params(which="both", length=0, pad=3)
@@ -147,10 +147,10 @@ def _paint_heat_map(axes: Any, data: dict[str, Any], place: int) -> None:
             axes.text(column, row + layout["number_rise"], text["number"], fontsize=layout["number_size"], **look)
         if text["interval"]:
             axes.text(column, row + layout["interval_rise"], text["interval"], fontsize=layout["interval_size"], **look)
-    if scale["panels"][place]:
+    if place + 1 == len(data["panels"]):
         page = (layout["width"], layout["height"])
         beside = axes.figure.add_axes([
-            scale["left"] / page[0], frame["bottom"] / page[1], scale["width"] / page[0], frame["height"] / page[1],
+            scale["left"] / page[0], scale["bottom"] / page[1], scale["width"] / page[0], scale["height"] / page[1],
         ])
         bar = axes.figure.colorbar(image, cax=beside, ticks=[value for value, _ in scale["ticks"]])
         bar.set_ticklabels([label for _, label in scale["ticks"]])
@@ -167,10 +167,10 @@ def _paint_embedding(axes: Any, data: dict[str, Any], place: int) -> None:
     ]
     pale = [f"#{colours['areas'][region['colour']]}" for region in panel["regions"]]
     axes.add_collection(PolyCollection(corners, facecolors=pale, linewidth=0), autolim=False)
-    for points, size in ((panel["points"], 1), (panel["arrows"], 5)):
+    for points, size in ((panel["points"], 3), (panel["arrows"], 9)):
         for colour in range(-1 if points is panel["points"] else 0, len(colours["points"]) - 1):
             shown = [point for point in points if point["colour"] == colour]
-            look = {"s": size, "color": f"#{colours['points'][colour]}", "zorder": 2}
+            look = {"s": size, "marker": colours["markers"][colour], "color": f"#{colours['points'][colour]}", "linewidths": 0, "zorder": 2}
             axes.scatter([p["x"] for p in shown], [p["y"] for p in shown], **look)
     for arrow in panel["arrows"]:
         if arrow["colour"] >= 0:

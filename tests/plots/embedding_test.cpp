@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "plots/painters/gnuplot.h"
@@ -74,13 +75,43 @@ TEST_CASE("no points are black, as crosses and rows are; areas are opaque, so th
   CHECK(script.find("fc rgb '#B8E4D8' fs solid 1") != std::string::npos);  // of 009E73, 28 % on white
 }
 
+TEST_CASE("labels of one colour differ in marker and area, and the legend names them in their order") {
+  const int colours = static_cast<int>(kAreaColours.size());
+  CHECK(area_colour(colours + 2) == area_colour(2));
+  for (int place = 0; place < kMostLooks; ++place)
+    for (int other = place + colours; other < kMostLooks; other += colours) {
+      CHECK(area_marker(place) != area_marker(other));
+      CHECK(pale_area_colour(place) != pale_area_colour(other));
+    }
+  Embedding embedding = example();
+  embedding.panels[0].points.clear();
+  for (int label = 15; label >= 0; --label)
+    embedding.panels[0].points.push_back({1.0 * label, 0, label, label});
+  embedding.panels.resize(1);
+  const EmbeddingLayout layout(embedding);
+  std::vector<std::string> names;
+  std::set<std::pair<std::string, int>> samples;
+  for (const PageMark& mark : layout.panels[0].marks) {
+    if (mark.role != TextRole::legend) continue;
+    if (mark.sample)
+      samples.emplace(mark.sample->colour, mark.sample->marker);
+    else
+      names.push_back(mark.text);
+  }
+  CHECK(samples.size() == 16);
+  REQUIRE(names.size() == 17);
+  CHECK(names.back() == "expert");
+  for (int label = 0; label < 16; ++label)
+    CHECK(names[static_cast<std::size_t>(label)] == std::to_string(label));
+}
+
 TEST_CASE("gnuplot draws the panels, without complaint") {
   const TemporaryFolder folder;
   CHECK(render(drawing_of(example()), folder.path()).size() == 5);
   std::ostringstream svg;
   svg << std::ifstream(folder.path() / "plane.svg").rdbuf();
-  for (const char* text :
-       {"none", "aux", "Two components.", "Who serves what", "expert 3", "mean", "row", "first", "second"}) {
+  for (const char* text : {"none", "aux", "Two components.", "Who serves what", "expert", "3", "5",
+                           "1 other expert", "mean", "row", "first", "second"}) {
     CAPTURE(text);
     CHECK(svg.str().find(text) != std::string::npos);
   }

@@ -205,7 +205,7 @@ TEST_CASE("axes: ticks at powers of two, decades, round steps") {
   CHECK(uneven.ticks.back().second == "1600");
   const Axis narrow = axis_between(0.939, 0.952);
   CHECK(narrow.ticks.size() == 7);
-  CHECK(narrow.ticks.front().second == "0.94");
+  CHECK(narrow.ticks.front().second == "0.940");
   const Axis decades = fit_axis({1e-6, 1}, true);
   CHECK(tick_label(1e-6, true) == "10⁻⁶");
   CHECK(std::count_if(decades.ticks.begin(), decades.ticks.end(),

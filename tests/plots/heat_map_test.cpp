@@ -94,15 +94,15 @@ TEST_CASE("numbers of cells: as many digits as needed, whole from there on, half
   };
   using Texts = std::vector<std::string>;
   CHECK(texts({"", {400.4, 99.4, 99.6, 9999.4, 12345, -123.4, 0.12345, std::nullopt}}) ==
-        Texts{"400", "99", "100", "9999", "1.2e+04", "-123", "0.12"});
-  CHECK(texts({"", {400, 0.5}, {{{388, 412}}, {{0.38, 0.62}}}}) == Texts{"400", "±12", "0.5", "±0.1"});
+        Texts{"400", "99", "100", "9999", "1.2e+04", "−123", "0.12"});
+  CHECK(texts({"", {400, 0.5}, {{{388, 412}}, {{0.38, 0.62}}}}) == Texts{"400", "±12", "0.50", "±0.1"});
   CHECK(texts({"", {100, 200, std::nullopt}, {}, {false, true, false}}) == Texts{"100", ">200"});
   CHECK(texts({"", {0.5, 400, std::nullopt}, {{{0.12, 0.88}}, {{250.4, 640}}, std::nullopt}}) ==
-        Texts{"0.5", "0.12–0.88", "400", "250–640"});
+        Texts{"0.50", "0.12–0.88", "400", "250–640"});
   CHECK(texts({"", std::vector<std::optional<double>>(16, 0.5)}).empty());  // no room
   map.low = 100.04;
   map.high = 101;
-  CHECK(texts({"", {100.04, 100.5, 101}}) == Texts{"100.04", "100.5", "101"});
+  CHECK(texts({"", {100.04, 100.5, 101}}) == Texts{"100.04", "100.50", "101.00"});
 }
 
 TEST_CASE("intervals that are not symmetric stand below the numbers from end to end, where there is room") {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Builds a one-page paper with what the program writes, untouched: latex_paper.py PROGRAM FOLDER
 
-FOLDER is the folder of contact_sheet.py. The paper has three figures in the style icml with their captions, in columns
-of 3.25 inches, and a table of `moelab table --format latex`. Checks that pdflatex has nothing to complain about,
-that the paper has one page, and that no font is of Type 3.
+FOLDER is the folder of contact_sheet.py. The paper has three figures in the style icml with their captions, and tables
+of `moelab table --format latex`, in columns of 3.25 inches. Checks that pdflatex has nothing to complain about, so
+that no table is wider than its column, that the paper has one page, and that no font is of Type 3.
 
 Exit status: 0 done, 1 something is wrong, 77 without pdflatex or poppler, or where the figures are not drawn.
 """
@@ -17,23 +17,27 @@ from pathlib import Path
 from contact_sheet import ALL_KINDS, answer, output_of, page_faults
 
 FIGURES = ("lines", "claim", "router_rows")
+TABLES = {
+    "losses": ("--metric", "test_nmse_top1", "--at", "data.train_samples=5120"),
+    "purity": ("--metric", "test_nmse_top1", "--metric", "top1_cluster_purity", "--best", "--at", "model.experts=16",
+               "--at", "data.train_samples=5120"),
+}
 PAPER = r"""\documentclass{article}
 \usepackage[letterpaper,text={6.75in,10in}]{geometry}
 \usepackage{graphicx,booktabs}
 \makeatletter  %% pieces of the page with captions, which do not float
 \newcommand{\column}[1]{\begin{minipage}[t]{3.25in}\vspace{0pt}\def\@captype{figure}%%
 \includegraphics{#1.pdf}\input{#1}\end{minipage}}
-\newcommand{\losses}{\begin{minipage}{\textwidth}\centering\def\@captype{table}%%
-\input{losses}\caption{Losses at 5120 samples and 16 experts.}\label{tab:losses}\end{minipage}}
+\newcommand{\tables}{\begin{minipage}[t]{3.25in}\vspace{0pt}\centering\def\@captype{table}%%
+\input{losses}\caption{Losses at 5120 samples.}\label{tab:losses}\medskip
+\input{purity}\caption{Losses and purity with 16 experts.}\label{tab:purity}\end{minipage}}
 \makeatother
 \begin{document}
-\noindent Figures %s and Table~\ref{tab:losses} are those of the program.
+\noindent Figures %s and Tables~\ref{tab:losses} and~\ref{tab:purity} are those of the program.
 
 \noindent\column{%s}\hfill\column{%s}
 
-\noindent\column{%s}
-
-\noindent\losses
+\noindent\column{%s}\hfill\tables
 \end{document}
 """
 COMPLAINTS = re.compile(r"^(!.*|Overfull.*|LaTeX Warning: (?:Reference|Citation|There were|Float).*|Missing character.*)$", re.M)
@@ -47,8 +51,8 @@ def main(program, folder):
     for name in FIGURES:
         for ending in ("pdf", "tex"):
             shutil.copy(run / "figures" / f"{name}.{ending}", paper)
-    (paper / "losses.tex").write_text(answer(program, "table", run, "--metric", "test_nmse_top1", "--format", "latex", "--at",
-                                             "data.train_samples=5120", "--at", "model.experts=16"))
+    for name, words in TABLES.items():
+        (paper / f"{name}.tex").write_text(answer(program, "table", run, "--format", "latex", *words))
     (paper / "paper.tex").write_text(PAPER % (", ".join(rf"\ref{{fig:{name}}}" for name in FIGURES), *FIGURES))
     for _ in range(2):  # the second time for references
         done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"], cwd=paper,
@@ -61,7 +65,7 @@ def main(program, folder):
         if (pages := re.search(r"Pages: +(\d+)", output_of("pdfinfo", paper / "paper.pdf")).group(1)) != "1":
             faults.append(f"the paper has {pages} pages")
         words = output_of("pdftotext", paper / "paper.pdf", "-")
-        faults += [f"the paper lacks '{word}'" for word in ("Figure 3:", "Table 1:", "learned linear router") if word not in words]
+        faults += [f"the paper lacks '{word}'" for word in ("Figure 3:", "Table 2:", "learned linear router") if word not in words]
     for fault in faults:
         print(f"latex_paper: {fault}", file=sys.stderr)
     print(f"latex_paper: {paper / 'paper.pdf'}")

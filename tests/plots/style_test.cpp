@@ -182,6 +182,11 @@ TEST_CASE("names are shortened by meaning, and the caption has the key") {
   CHECK(latex_text("a < b | c") == "a $<$ b $|$ c");
   CHECK(signed_text("-0.05") == "−0.05");
   CHECK(signed_text("-0.00") == "0.00");
+  CHECK(with_minus_signs("-0.27 [-0.65, 0.10], may be n^-1/4, a-1, 1e-5, -0.00, x --at -1") ==
+        "−0.27 [−0.65, 0.10], may be n^-1/4, a-1, 1e-5, 0.00, x --at −1");
+  CHECK(math_text("n^-1/4, n^-2") == "n⁻¹ᐟ⁴, n⁻²");
+  CHECK(latex_text("n^-1/4") == "$n^{-1/4}$");
+  CHECK(math_text("n^-x, a n^2/3") == "n^-x, a n²/3");
 }
 
 TEST_CASE("compact panels that would be narrow have several rows, with labels at the outer ones") {
@@ -205,7 +210,7 @@ TEST_CASE("compact panels that would be narrow have several rows, with labels at
   CHECK_FALSE(narrow[3].has_y_labels);
 }
 
-TEST_CASE("long names of claims stand above their rows, and a lone interval is within its axis") {
+TEST_CASE("names of claims and points have a column of their own, and a lone interval is within its axis") {
   Forest forest;
   forest.id = "claims";
   const std::string claim = "more_experts_specialise_sooner_than_fewer_experts";
@@ -218,12 +223,21 @@ TEST_CASE("long names of claims stand above their rows, and a lone interval is w
                    {"left − right", false, 0, {}, "", {{"alone", "", "inconclusive", 0.02, -0.3, 0.34}}}};
   const ForestLayout layout(forest);
   CHECK(layout.caption == forest.caption);  // no letters stand for names
-  CHECK(layout.panels[0].own_y->high == 3);
-  CHECK(layout.panels[1].own_y->high == 2);
-  std::vector<std::string> names;
-  for (const PageMark& mark : layout.panels[0].marks)
-    if (mark.role == TextRole::row) names.push_back(mark.text);
-  CHECK(names == std::vector<std::string>{claim, "320", "640"});
+  std::string names;
+  for (const PanelPlace& panel : layout.panels)
+    for (const PageMark& mark : panel.marks) {
+      if (mark.role != TextRole::row) continue;
+      names += mark.text + (mark.text.ends_with('_') ? "" : " ");
+      CHECK(mark.x + text_width(mark.text, mark.size) < panel.left);
+    }
+  CHECK(names == claim + " 320 640 alone ");
+  // A long name has lines of its own, each as high as a row.
+  const double lines = layout.panels[0].own_y->high - 2;
+  CHECK(lines > 1);
+  CHECK(layout.panels[0].height / layout.panels[0].own_y->high ==
+        doctest::Approx(layout.panels[1].height / layout.panels[1].own_y->high));
+  CHECK(layout.panels[1].own_y->high == 1);
+  CHECK(layout.marks[0][0].place == doctest::Approx(1.5));
   CHECK(layout.panels[1].own_x->low <= -0.3);
   CHECK(layout.panels[1].own_x->high >= 0.34);
 }
@@ -234,11 +248,11 @@ TEST_CASE("ticks are 1-2-5 steps or powers, never values of the data") {
     for (const auto& [place, label] : axis.ticks) all += label.empty() ? "" : label + " ";
     return all;
   };
-  CHECK(labels(fit_axis_at({0.3616, 0.696, 0.8296, 1.1176}, false)) == "0.4 0.6 0.8 1 ");
+  CHECK(labels(fit_axis_at({0.3616, 0.696, 0.8296, 1.1176}, false)) == "0.4 0.6 0.8 1.0 ");
   CHECK(labels(fit_axis_at({2, 4, 8, 16}, true)) == "2 4 8 16 ");
   CHECK(labels(fit_axis_at({320, 640, 1280, 2560}, true)) == "500 1000 2000 ");
   CHECK(labels(fit_axis_at({1, 2, 3}, false)) == "1 2 3 ");
-  CHECK(labels(fit_axis({0.31, 0.42}, true)) == "0.3 0.35 0.4 0.45 0.5 ");
+  CHECK(labels(fit_axis({0.31, 0.42}, true)) == "0.30 0.35 0.40 0.45 0.50 ");
   // One notation in an axis.
   const std::string small = labels(fit_axis({0, 2e-4}, false));
   CHECK(small.find("e-") == std::string::npos);

@@ -110,6 +110,53 @@ TEST_CASE("tables for papers have the scenario's labels and mark the best arm, a
   CHECK(ask({"table", bench.run, "--format", "csv", "--best"}).status == 2);
 }
 
+TEST_CASE("LaTeX: a wide table loses shared values, then has smaller letters, then says how wide it is") {
+  Json scenario = tiny();
+  const std::string arm = "a linear router that learns";
+  scenario["labels"] = {{"learned", arm}, {"data.train_samples", "samples"}};
+  const Bench bench(scenario);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  const auto table = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"table", bench.run, "--format", "latex", "--metric", "test_nmse_soft"});
+    return ask(more).out;
+  };
+  const auto says = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  // At one sweep point: the value stands in a comment, and the letters keep their size.
+  const std::string at_one = table({"--at", "data.train_samples=40"});
+  CHECK(says(at_one, "% everywhere: samples = 40\n\\begin{tabular}{ll}\n"));
+  CHECK_FALSE(says(at_one, "footnotesize"));
+  const std::string narrow = table({});
+  CHECK(says(narrow, "{\\footnotesize\\setlength{\\tabcolsep}{3pt}%\n\\begin{tabular}{@{}lll@{}}\n"));
+  CHECK(narrow.ends_with("\\end{tabular}}\n"));
+  CHECK_FALSE(says(narrow, " in wide"));
+  const std::string wide =
+      table({"--metric", "test_nmse_top1", "--metric", "train_nmse", "--metric", "cluster_entropy"});
+  CHECK(says(wide, " in wide, too wide for "));
+  CHECK(says(wide, "icml (3.25 in)"));
+  CHECK_FALSE(says(wide, "jmlr"));
+  // Many metrics of few arms: a row for each metric is narrower.
+  const std::string turned = table({"--metric", "test_nmse_top1", "--metric", "train_nmse", "--metric",
+                                    "cluster_entropy", "--at", "data.train_samples=40"});
+  CHECK(says(turned, ("arm & " + arm + " & frozen").c_str()));
+  CHECK(says(turned, "test\\_nmse\\_top1 & "));
+  // Others have the width that they need, and all values.
+  CHECK(says(ask({"table", bench.run, "--at", "data.train_samples=40"}).out, "data.train_samples"));
+}
+
+TEST_CASE("numbers below 0 have the sign of a minus where people read them, and a hyphen in data") {
+  Json scenario = tiny();
+  scenario["labels"] = {{"data.train_samples=20", "-20"}};
+  const Bench bench(scenario);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  const auto table = [&](const char* format) { return ask({"table", bench.run, "--format", format}).out; };
+  CHECK(table("latex").find(" & $-$20 & ") != std::string::npos);
+  CHECK(table("latex").find("-20 &") == std::string::npos);
+  CHECK(table("csv").find("−") == std::string::npos);
+  CHECK(ask({"table", bench.run, "--json"}).out.find("−") == std::string::npos);
+}
+
 TEST_CASE("steps that no seed got to are told as a median above the last step") {
   Json scenario = tiny();
   scenario["metrics"].push_back(

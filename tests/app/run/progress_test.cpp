@@ -36,6 +36,8 @@ TEST_CASE("progress: a bar is as long as its share, and lines are cut at words")
   CHECK(cut_line("  one two", 5) == "  on…");
   CHECK(cut_line("ärger über öl", 7) == "ärger…");
   CHECK(cut_line("unbreakable", 5) == "unbr…");
+  CHECK(cut_line("a: ratio 1 [2, 3], 6 pairs, inconclusive so far", 36) == "a: ratio 1 [2, 3], 6 pairs…");
+  CHECK(cut_line("a: ratio 1 [2, 3], 6 pairs, inconclusive so far", 16) == "a: ratio 1 [2,…");
 }
 
 }  // namespace moelab::progress_test

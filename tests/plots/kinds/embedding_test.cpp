@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "app/store/store.h"
@@ -39,7 +40,7 @@ RunResults example() {
 
 }  // namespace
 
-TEST_CASE("a panel shows the last sweep point's first seed that is done, experts coloured by their rows") {
+TEST_CASE("a panel shows the last sweep point's first seed that is done, drawn experts in their order") {
   const TemporaryFolder folder;
   // Four rows on a line; expert 2 has three. In b a sample has two tokens.
   const std::vector<double> inputs = {0, 0, 3, 4, 6, 8, 9, 12};
@@ -54,7 +55,7 @@ TEST_CASE("a panel shows the last sweep point's first seed that is done, experts
   REQUIRE(embedding.panels.size() == 2);
   for (const EmbeddingPanel& panel : embedding.panels) {
     REQUIRE(panel.points.size() == 4);
-    const int labels[] = {2, 0, 2, 2}, colours[] = {0, 1, 0, 0};
+    const int labels[] = {2, 0, 2, 2}, colours[] = {1, 0, 1, 1};
     for (std::size_t i = 0; i < 4; ++i) {
       CHECK(panel.points[i].x == doctest::Approx(5 * static_cast<double>(i) - 7.5));
       CHECK(panel.points[i].y == doctest::Approx(0).epsilon(1e-9));
@@ -67,6 +68,31 @@ TEST_CASE("a panel shows the last sweep point's first seed that is done, experts
   // The arms' last points that are done are the same; the first seed of b diverged there.
   CHECK(embedding.caption.find(" Shown: data.n = 2.") != std::string::npos);
   CHECK(embedding.caption.find("100 % and 0 % of the variance") != std::string::npos);
+}
+
+TEST_CASE(
+    "of more drawn experts than looks, those with the fewest rows are grey, and the legend counts them") {
+  const TemporaryFolder folder;
+  RunResults results;
+  set_head(results, {{"title", "Many"}});
+  results.table.arms = {"a"};
+  results.table.rows.push_back({"cell", "a", 0, {}, "done", {}, {}});
+  // Row i goes to expert i / 2, but the last five experts have one row each, and expert 60 has none.
+  constexpr int kExperts = 61, kRows = 2 * 60 - 5;
+  std::vector<double> inputs, probabilities;
+  for (int row = 0; row < kRows; ++row) {
+    const int expert = row < 110 ? row / 2 : row - 55;
+    inputs.insert(inputs.end(), {1.0 * row, 1.0 * (row % 7)});
+    for (int e = 0; e < kExperts; ++e) probabilities.push_back(e == expert ? 1 : 0);
+  }
+  save(array_file(folder.path(), "cell", "test_inputs"), {kRows, 2}, inputs);
+  save(array_file(folder.path(), "cell", "test_probs"), {kRows, kExperts}, probabilities);
+  const Embedding embedding =
+      built_figure<Embedding>(Json::parse(R"({"id": "e", "kind": "embedding"})"), results, folder.path());
+  for (int e = 0; e < kExperts; ++e)
+    CHECK(embedding.colours.at(static_cast<std::size_t>(e)) == (e < kMostLooks ? e : -1));
+  const PageMarks marks = EmbeddingLayout(embedding).panels.at(0).marks;
+  CHECK(std::ranges::any_of(marks, [](const PageMark& mark) { return mark.text == "18 other experts"; }));
 }
 
 TEST_CASE("a token of a sequence of ids is a row: its id and its position") {
