@@ -41,6 +41,8 @@ struct RoutedToken {
   const int* experts = nullptr;           ///< (K), −1 for none
   const double* probabilities = nullptr;  ///< r (E), or null
   const double* selection = nullptr;      ///< selection scores (E), or null
+  int next = -1;                          ///< the first by selection score that is not chosen, −1 for none
+  double entropy = 0;                     ///< H(r)
   int cluster = -1, document = 0, position = -1;
   std::int64_t token = -1;
 };
@@ -68,6 +70,7 @@ constexpr int kMostPairedExperts = 4096;
 class RoutedTokens {
  public:
   explicit RoutedTokens(const RoutedSetting& setting);
+  const RoutedSetting& setting() const { return setting_; }
 
   void add(const RoutedToken& token);
   /// Loads alone (E), of counts.
@@ -89,6 +92,8 @@ class RoutedTokens {
   // Matrices.
   Matrix cluster_specialisation() const;  ///< N_ec ÷ N_c (clusters, E): rows sum to K
   Matrix co_activation() const;  ///< n_ij ÷ n_i (E, E); NaN on the diagonal and for experts without tokens
+  /// Mean over experts with tokens of the largest entry of a row of co_activation(). None without pairs.
+  std::optional<double> mean_co_activation() const;
   /// JS divergence of the mean r of two clusters (clusters, clusters); empty without r.
   Matrix cluster_divergence() const;
   /// |A ∩ B| ÷ |A ∪ B| of the `most` most loaded experts of two clusters.
@@ -140,8 +145,8 @@ class RoutedTokens {
   RoutedSetting setting_;
   std::vector<double> sums_;  // (documents, size_of_sums()), one document where they are unknown
   bool is_by_document_ = false;
-  Matrix both_;                                                 // n_ij (E, E); empty for K = 1
-  Matrix cluster_routing_;                                      // Σ r of each cluster (clusters, E)
+  Matrix both_;             // (E, E): n_ii, and n_ij = both_(i, j) + both_(j, i); empty for K = 1
+  Matrix cluster_routing_;  // Σ r of each cluster (clusters, E)
   std::map<std::int64_t, std::vector<std::int64_t>> of_token_;  // first choices of each token id (E)
   std::vector<int> last_;
   int last_document_ = -1, last_position_ = -1;

@@ -281,7 +281,7 @@ constexpr std::array<std::pair<const char*, NpyType>, 13> kTensorTypes = {{{"F64
                                                                            {"F16", NpyType::float16},
                                                                            {"BF16", NpyType::bfloat16},
                                                                            {"I64", NpyType::int64},
-                                                                           {"U64", NpyType::int64},
+                                                                           {"U64", NpyType::uint64},
                                                                            {"I32", NpyType::int32},
                                                                            {"U32", NpyType::uint32},
                                                                            {"I16", NpyType::int16},

@@ -950,7 +950,7 @@ class RoutingBuilder {
     // Logits of the chosen experts alone: -inf elsewhere, at other experts from row to row.
     const auto is_chosen_alone = [&](const ValueScan& scan) {
       return scan.is_constant_open && scan.open >= 1 && (top_k_ == 0 || scan.open == top_k_) &&
-             std::count(scan.ever_open.begin(), scan.ever_open.end(), true) > scan.open;
+             scan.ever_open_count > scan.open;
     };
     bool all_chosen = kind == RoutingKind::logits;
     for (std::size_t at = 0; at < layers.size(); ++at)
