@@ -264,9 +264,9 @@ void RoutedTokens::add(const RoutedToken& token) {
   if (!token.probabilities) return;
   const double* const r = token.probabilities;
   sums[kEntropy] += token.entropy;
-  for (std::size_t e = 0; e < count; ++e) sums[routing_at() + e] += r[e];
-  for (std::size_t e = 0; has_cluster && e < count; ++e)
-    cluster_routing_(static_cast<Eigen::Index>(cluster), static_cast<Eigen::Index>(e)) += r[e];
+  const Eigen::Map<const Vector> all(r, setting_.experts);
+  Eigen::Map<Vector>(&sums[routing_at()], setting_.experts) += all;
+  if (has_cluster) cluster_routing_.row(static_cast<Eigen::Index>(cluster)) += all.transpose();
   double first = 0, second = 0;
   if (token.selection && !setting_.is_biased && chosen[0] >= 0) {
     // The order of the scores is that of r.
@@ -295,6 +295,14 @@ void RoutedTokens::add(const RoutedToken& token) {
       }
     }
   }
+}
+
+std::vector<std::pair<std::int64_t, std::span<const std::int64_t>>> RoutedTokens::of_tokens() const {
+  std::vector<std::pair<std::int64_t, std::span<const std::int64_t>>> sorted(of_token_.begin(),
+                                                                             of_token_.end());
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& left, const auto& right) { return left.first < right.first; });
+  return sorted;
 }
 
 std::vector<double> RoutedTokens::total() const {
@@ -365,7 +373,7 @@ RoutedValues RoutedTokens::values() const {
     double often = 0, all = 0;
     std::size_t many = 0;
     std::vector<double> counts;
-    for (const auto& [token, experts_of] : of_token_) {
+    for (const auto& [token, experts_of] : of_tokens()) {
       const std::int64_t seen = std::accumulate(experts_of.begin(), experts_of.end(), std::int64_t{0});
       const double share = static_cast<double>(*std::max_element(experts_of.begin(), experts_of.end())) /
                            static_cast<double>(seen);
@@ -551,7 +559,7 @@ Matrix RoutedTokens::cluster_overlap(int most) const {
 
 std::pair<std::vector<std::int64_t>, Matrix> RoutedTokens::frequent_tokens(std::size_t most) const {
   std::vector<std::pair<std::int64_t, std::int64_t>> seen;
-  for (const auto& [token, counts] : of_token_)
+  for (const auto& [token, counts] : of_tokens())
     seen.emplace_back(-std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), token);
   std::sort(seen.begin(), seen.end());
   seen.resize(std::min(seen.size(), most));

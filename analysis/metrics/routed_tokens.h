@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -139,6 +140,8 @@ class RoutedTokens {
   std::span<double> sums_of(int document);
   void add_tie(const RoutedToken& token, std::span<double> sums);
 
+  /// The token ids with their first choices, by number.
+  std::vector<std::pair<std::int64_t, std::span<const std::int64_t>>> of_tokens() const;
   RoutedValues values_of(std::span<const double> sums) const;
   std::vector<double> total() const;
 
@@ -147,7 +150,8 @@ class RoutedTokens {
   bool is_by_document_ = false;
   Matrix both_;             // (E, E): n_ii, and n_ij = both_(i, j) + both_(j, i); empty for K = 1
   Matrix cluster_routing_;  // Σ r of each cluster (clusters, E)
-  std::map<std::int64_t, std::vector<std::int64_t>> of_token_;  // first choices of each token id (E)
+  std::unordered_map<std::int64_t, std::vector<std::int64_t>>
+      of_token_;  // first choices of each token id (E)
   std::vector<int> last_;
   int last_document_ = -1, last_position_ = -1;
   std::int64_t tied_ = 0, tied_first_ = 0, partly_served_ = 0;

@@ -71,7 +71,7 @@ class TokenSums final : public RowSums {
         token.selection = block.selection.data() + i * dump_.experts;
         token.next = block.next[static_cast<std::size_t>(i)];
       }
-      if (setting().clusters > 0) token.cluster = cluster_of_.at(dump_.labels[row]);
+      if (setting().clusters > 0) token.cluster = cluster_of(dump_.labels[row]);
       if (!dump_.documents.empty()) {
         token.document = dump_.documents[row];
         token.position = dump_.positions[row];
@@ -115,9 +115,17 @@ class TokenSums final : public RowSums {
             routing.bias.size() > 0 || routing.rule.groups > 1 || !routing.ids.empty()};
   }
 
+  /// Neighbours mostly have the same label.
+  int cluster_of(int label) {
+    if (last_label_ != label) last_cluster_ = cluster_of_.at(label);
+    last_label_ = label;
+    return last_cluster_;
+  }
+
   const RouterDump& dump_;
   const LayerRouting& routing_;
   std::map<int, int> cluster_of_;  // by label
+  int last_label_ = -1, last_cluster_ = -1;
   RoutedTokens tokens_;
   bool keeps_first_ = false, keeps_sets_ = false;
   std::vector<std::uint16_t> first_, sets_;

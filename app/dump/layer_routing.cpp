@@ -77,7 +77,7 @@ void LayerRouting::visit_blocks(
 }
 
 void LayerRouting::check_logits(const NpyReader& piece, std::int64_t first, const Matrix& values) const {
-  if (all_finite(values_of(values))) return;
+  if (is_finite || all_finite(values_of(values))) return;
   const std::int64_t per_sample = positions(piece);
   for (Eigen::Index i = 0; i < values.rows(); ++i) {
     const std::int64_t sample = first + i / per_sample, position = i % per_sample;
@@ -96,10 +96,10 @@ void LayerRouting::check_logits(const NpyReader& piece, std::int64_t first, cons
 
 void LayerRouting::check_probabilities(const NpyReader& piece, std::int64_t first, Matrix& r) const {
   const std::int64_t per_sample = positions(piece);
-  const bool is_finite = all_finite(values_of(r));
+  const bool may_be_infinite = !is_finite && !all_finite(values_of(r));
   for (Eigen::Index i = 0; i < r.rows(); ++i) {
     const std::int64_t sample = first + i / per_sample, position = i % per_sample;
-    for (Eigen::Index e = 0; !is_finite && e < r.cols(); ++e) {
+    for (Eigen::Index e = 0; may_be_infinite && e < r.cols(); ++e) {
       if (!std::isfinite(r(i, e)))
         piece.refuse(fmt::format("holds {} in {}; needs finite numbers", r(i, e),
                                  piece.place_of(sample, position * r.cols() + e)));

@@ -64,6 +64,7 @@ class LayerRouting {
   bool is_ordered = true;               ///< whether sets come by score
   bool is_renormalised = false;         ///< rows of probabilities are divided by their sums
   double sum_tolerance = 1e-3;          ///< of sums of probabilities
+  bool is_finite = false;               ///< all values that count are known to be finite
 
   bool has_probabilities() const;
   /// Whether the first choice of a row is known.

@@ -32,6 +32,7 @@ void add_row(const double* values, const kernels::RowSummary& row, bool may_be_p
     if (!(row.least >= 0 && row.largest <= 1)) scan.in_unit = false;
     scan.largest = std::max(scan.largest, row.largest);
   } else {
+    scan.is_finite = false;
     above = open = 0;
     sum = 0;
     is_uniform = true;

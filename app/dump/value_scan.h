@@ -18,6 +18,7 @@ struct ValueScan {
   bool is_constant_count =
       true;                   ///< every row that is not zero has as many entries above 0, the others are 0
   bool has_negative = false;  ///< finite numbers below 0
+  bool is_finite = true;      ///< all numbers
   bool all_whole = true;      ///< whole numbers of at least 0
   double largest = 0;         ///< finite number
   std::int64_t rows = 0, zero_rows = 0, uniform_rows = 0;

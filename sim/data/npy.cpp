@@ -253,18 +253,18 @@ std::shared_ptr<const InputFile> open_array(const std::filesystem::path& file, c
 
 template <class Stored, class Value>
 void convert_as(const char* bytes, std::int64_t count, Value* values, std::int64_t stride) {
-  // Without strides in the loop, which takes half of the time.
-  if (stride == 1) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      Stored stored;
-      std::memcpy(&stored, bytes + i * static_cast<std::int64_t>(sizeof(Stored)), sizeof(Stored));
-      values[i] = static_cast<Value>(stored);
-    }
-    return;
+  // Groups of a fixed size are converted by vectors.
+  constexpr std::int64_t kGroup = 16, kBytes = static_cast<std::int64_t>(sizeof(Stored));
+  std::int64_t done = 0;
+  for (; stride == 1 && done + kGroup <= count; done += kGroup) {
+    Stored stored[kGroup];
+    std::memcpy(stored, bytes + done * kBytes, sizeof(stored));
+    Value* const to = values + done;
+    for (std::int64_t i = 0; i < kGroup; ++i) to[i] = static_cast<Value>(stored[i]);
   }
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = done; i < count; ++i) {
     Stored stored;
-    std::memcpy(&stored, bytes + i * static_cast<std::int64_t>(sizeof(Stored)), sizeof(Stored));
+    std::memcpy(&stored, bytes + i * kBytes, sizeof(Stored));
     values[i * stride] = static_cast<Value>(stored);
   }
 }
@@ -418,7 +418,7 @@ NpyReader NpyReader::as(NpyType type) const {
 }
 
 NpyReader NpyReader::part(std::int64_t first, std::vector<std::int64_t> shape, std::string name) const {
-  MOELAB_EXPECT(!format_.fortran_order);
+  MOELAB_EXPECT(!format_.fortran_order && (run_ == 0 || first == 0));
   NpyReader other = *this;
   other.name_ = std::move(name);
   other.format_.shape = std::move(shape);
@@ -427,11 +427,23 @@ NpyReader NpyReader::part(std::int64_t first, std::vector<std::int64_t> shape, s
   return other;
 }
 
+NpyReader NpyReader::slice(std::size_t axis, std::int64_t index, std::vector<std::int64_t> shape,
+                           std::string name) const {
+  MOELAB_EXPECT(!format_.fortran_order && run_ == 0);
+  std::int64_t run = 1;
+  for (std::size_t after = axis + 1; after < this->shape().size(); ++after) run *= this->shape()[after];
+  NpyReader other = part(index * run, std::move(shape), std::move(name));
+  other.run_ = run;
+  other.stride_ = run * this->shape()[axis];
+  return other;
+}
+
 NpyReader NpyReader::reshaped(std::vector<std::int64_t> shape) const {
   return part(0, std::move(shape), name_);
 }
 
 NpyReader NpyReader::transposed(const std::vector<std::size_t>& order) const {
+  MOELAB_EXPECT(run_ == 0);
   const std::size_t axes = shape().size();
   std::vector<std::size_t> strides(axes, byte_size(type())), moved(axes);
   if (format_.fortran_order) {
@@ -543,11 +555,24 @@ void NpyReader::read_values(std::int64_t first, std::int64_t count, Value* value
     return static_cast<const char*>(buffer.data());
   };
   if (!format_.fortran_order) {
-    // Pieces that stay in the cache until they are converted.
-    const std::int64_t end = (first + count) * row_size_, most = FileContent::kBlock / width;
-    for (std::int64_t entry = first * row_size_; entry < end; entry += most) {
-      const std::int64_t entries = std::min(most, end - entry);
-      convert(type(), bytes_at(entry, entries), entries, values + (entry - first * row_size_), 1);
+    // Pieces that stay in the cache until they are converted. What lies between short runs is read as well.
+    const std::int64_t begin = first * row_size_, end = begin + count * row_size_;
+    const std::int64_t most = static_cast<std::int64_t>(FileContent::kBlock) / width;
+    for (std::int64_t entry = begin; entry < end;) {
+      const std::int64_t run = run_ > 0 ? run_ : end, inside = entry % run,
+                         at = entry / run * stride_ + inside;
+      const std::int64_t runs = run_ > 0 && inside == 0 ? std::min(most / stride_, (end - entry) / run) : 0;
+      Value* const to = values + (entry - begin);
+      if (runs < 2) {
+        const std::int64_t entries = std::min({most, run - inside, end - entry});
+        convert(type(), bytes_at(at, entries), entries, to, 1);
+        entry += entries;
+        continue;
+      }
+      const char* const bytes = bytes_at(at, (runs - 1) * stride_ + run);
+      for (std::int64_t i = 0; i < runs; ++i)
+        convert(type(), bytes + i * stride_ * width, run, to + i * run, 1);
+      entry += runs * run;
     }
     return;
   }

@@ -117,6 +117,10 @@ class NpyReader {
   NpyReader as(NpyType type) const;
   /// `count` entries from entry `first` on, in C order, as an array of `shape`. The file has C order.
   NpyReader part(std::int64_t first, std::vector<std::int64_t> shape, std::string name) const;
+  /// array[…, index, …], whose axis `axis` is at one place, as an array of `shape`. The file has C order, and
+  /// the array is not a slice itself.
+  NpyReader slice(std::size_t axis, std::int64_t index, std::vector<std::int64_t> shape,
+                  std::string name) const;
   /// numpy.transpose: axis i of the result is axis order[i]. All values are read, unless the order stays.
   NpyReader transposed(const std::vector<std::size_t>& order) const;
   /// The same values with another shape. The file has C order.
@@ -157,6 +161,8 @@ class NpyReader {
   const char* memory_ = nullptr;
   NpyFormat format_;
   std::int64_t row_size_ = 0;
+  // Of a slice: it consists of runs of so many entries, and a run begins so many entries after the one before.
+  std::int64_t run_ = 0, stride_ = 0;
   std::vector<std::int64_t> fortran_offsets_;  ///< for each entry of a row in C order, its column in the file
 };
 
