@@ -588,15 +588,18 @@ TEST_CASE("analyze: a header of .safetensors whose length looks like a pickle is
   CHECK(metric_of(answer_of({"--logits", dumps.write("padded.safetensors", bytes)}), 0, "tokens") == 2);
 }
 
-TEST_CASE("analyze: names of .npz files are labels") {
+TEST_CASE("analyze: names of .npz files are labels, in either byte order") {
   const Dumps dumps;
-  std::string names = npy_header("<U1", {4});
-  for (const char name : {'b', 'a', 'b', 'a'}) names += std::string{name, 0, 0, 0};
-  const std::string file = dumps.write("labels.npz", npz_bytes({{"domain", names}}));
-  const Json answer = answer_of(
-      {"--logits", dumps.reals("L", {4, 2}, {2, 0, 0, 2, 2, 0, 0, 2}), "--labels", file + ":domain"});
-  CHECK(layer_of(answer, 0).at("matrices").at("domain").at("rows") == Json({"a", "b"}));
-  CHECK(metric_of(answer, 0, "top1_cluster_nmi") == doctest::Approx(1));
+  for (const bool is_big : {false, true}) {
+    std::string names = npy_header(is_big ? ">U1" : "<U1", {4});
+    for (const char name : {'b', 'a', 'b', 'a'})
+      names += is_big ? std::string{0, 0, 0, name} : std::string{name, 0, 0, 0};
+    const std::string file = dumps.write("labels.npz", npz_bytes({{"domain", names}}));
+    const Json answer = answer_of(
+        {"--logits", dumps.reals("L", {4, 2}, {2, 0, 0, 2, 2, 0, 0, 2}), "--labels", file + ":domain"});
+    CHECK(layer_of(answer, 0).at("matrices").at("domain").at("rows") == Json({"a", "b"}));
+    CHECK(metric_of(answer, 0, "top1_cluster_nmi") == doctest::Approx(1));
+  }
 }
 
 TEST_CASE("analyze: --out writes tables of layers, experts and matrices") {
