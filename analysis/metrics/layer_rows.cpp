@@ -16,6 +16,20 @@ std::vector<int> LayerRows::likeliest(int k) {
   return all;
 }
 
+std::optional<double> LayerRows::co_activation() {
+  const std::span<const unsigned char> is_selected = selected();
+  CoActivation pairs(experts());
+  std::vector<int> of_row;
+  for (std::size_t row = 0; row < is_selected.size(); row += static_cast<std::size_t>(experts())) {
+    of_row.clear();
+    for (int e = 0; e < experts(); ++e) {
+      if (is_selected[row + static_cast<std::size_t>(e)]) of_row.push_back(e);
+    }
+    pairs.add(of_row);
+  }
+  return pairs.value();
+}
+
 namespace {
 
 /// The place of each sample's set of labels in the order of first appearance.

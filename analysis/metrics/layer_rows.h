@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ struct RowBlock {
   Eigen::Index first = 0;    ///< the block's first row
   MatrixView probabilities;  ///< r (rows of the block, E)
   bool is_last = true;
+  std::span<const double> entropies = {};  ///< H(r) of each row, where known
 };
 
 /// The part of a field of all rows, (n), that belongs to a block.
@@ -70,6 +72,8 @@ class LayerRows {
   /// The rows to which each expert is selected (E). Under a gating that activates every expert, the argmax
   /// expert of each row counts.
   virtual std::vector<std::int64_t> loads() = 0;
+  /// co_activation of the selected experts (CoActivation, routing.h).
+  virtual std::optional<double> co_activation();
   /// The k experts of largest probability of each row, (n · k), as topk_assignment() orders them.
   virtual std::vector<int> likeliest(int k);
 

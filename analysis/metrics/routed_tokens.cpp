@@ -175,39 +175,33 @@ std::span<double> RoutedTokens::sums_of(int document) {
 void RoutedTokens::add_tie(const RoutedToken& token, std::span<double> sums) {
   // The selection scores around the K-th tell ties, and how clear the choice is.
   const std::size_t k = static_cast<std::size_t>(setting_.top_k), count = experts();
+  const int* const chosen = token.experts;
   const double* const scores = token.selection;
-  const double edge =
-      token.experts[k - 1] >= 0 ? scores[token.experts[k - 1]] : -std::numeric_limits<double>::infinity();
-  std::size_t above = 0, equal = 0;
-  double next = -std::numeric_limits<double>::infinity();
-  for (std::size_t e = 0; e < count; ++e) {
-    if (scores[e] > edge) ++above;
-    if (scores[e] == edge) ++equal;
-    if (scores[e] < edge) next = std::max(next, scores[e]);
+  if (chosen[k - 1] < 0) return;
+  const double edge = scores[chosen[k - 1]];
+  const bool is_tied = token.next >= 0 && scores[token.next] == edge;
+  if (is_tied) {
+    ++tied_;
+    for (std::size_t e = 0; e < count; ++e) {
+      if (scores[e] > edge) ++least_[e];
+      if (scores[e] >= edge) ++most_[e];
+    }
+  } else {
+    for (std::size_t j = 0; j < k; ++j) {
+      ++least_[static_cast<std::size_t>(chosen[j])];
+      ++most_[static_cast<std::size_t>(chosen[j])];
+    }
   }
-  const bool is_known = std::isfinite(edge);
-  const bool is_tied = is_known && above + equal > k;
-  if (is_tied) ++tied_;
-  for (std::size_t e = 0; e < count && is_known; ++e) {
-    if (scores[e] > edge || (scores[e] == edge && !is_tied)) ++least_[e];
-    if (scores[e] >= edge) ++most_[e];
-  }
-  if (count > 1 && is_known) {
-    const double largest = scores[token.experts[0]];
-    if (std::count(scores, scores + count, largest) > 1) ++tied_first_;
-  }
-  if (k >= count || !is_known || !token.probabilities) return;
+  const int second = k > 1 ? chosen[1] : token.next;
+  if (second >= 0 && scores[second] == scores[chosen[0]]) ++tied_first_;
+  if (k >= count || !token.probabilities) return;
   if (!setting_.is_biased) {
     // Without a bias the margin is one of r.
-    std::vector<double> falling(token.probabilities, token.probabilities + count);
-    std::nth_element(falling.begin(), falling.begin() + static_cast<std::ptrdiff_t>(k), falling.end(),
-                     std::greater<>());
-    const double after = falling[k];
-    const double kth = *std::min_element(falling.begin(), falling.begin() + static_cast<std::ptrdiff_t>(k));
-    sums[kSelectionMargin] += kth - after;
+    const double* const r = token.probabilities;
+    sums[kSelectionMargin] += r[chosen[k - 1]] - (token.next >= 0 ? r[token.next] : 0);
     ++sums[kSelectionRows];
-  } else if (is_tied || std::isfinite(next)) {
-    sums[kSelectionMargin] += is_tied ? 0 : edge - next;
+  } else if (token.next >= 0) {
+    sums[kSelectionMargin] += edge - scores[token.next];
     ++sums[kSelectionRows];
   }
 }
@@ -250,7 +244,7 @@ void RoutedTokens::add(const RoutedToken& token) {
   }
   if (both_.size() > 0) {
     for (std::size_t i = 0; i < k; ++i) {
-      for (std::size_t j = 0; j < k; ++j) {
+      for (std::size_t j = 0; j <= i; ++j) {
         if (chosen[i] >= 0 && chosen[j] >= 0) ++both_(chosen[i], chosen[j]);
       }
     }
@@ -269,17 +263,20 @@ void RoutedTokens::add(const RoutedToken& token) {
   if (token.selection && served > 0) add_tie(token, sums);
   if (!token.probabilities) return;
   const double* const r = token.probabilities;
-  sums[kEntropy] += entropy({r, count});
+  sums[kEntropy] += token.entropy;
+  const Eigen::Map<const Vector> all(r, setting_.experts);
+  Eigen::Map<Vector>(&sums[routing_at()], setting_.experts) += all;
+  if (has_cluster) cluster_routing_.row(static_cast<Eigen::Index>(cluster)) += all.transpose();
   double first = 0, second = 0;
-  for (std::size_t e = 0; e < count; ++e) {
-    sums[routing_at() + e] += r[e];
-    if (has_cluster)
-      cluster_routing_(static_cast<Eigen::Index>(cluster), static_cast<Eigen::Index>(e)) += r[e];
-    if (r[e] > first) {
-      second = first;
-      first = r[e];
-    } else {
-      second = std::max(second, r[e]);
+  if (token.selection && !setting_.is_biased && chosen[0] >= 0) {
+    // The order of the scores is that of r.
+    const int after = k > 1 ? chosen[1] : token.next;
+    first = r[chosen[0]];
+    if (after >= 0) second = r[after];
+  } else {
+    for (std::size_t e = 0; e < count; ++e) {
+      second = std::max(second, std::min(first, r[e]));
+      first = std::max(first, r[e]);
     }
   }
   sums[kMargin] += first - second;
@@ -298,6 +295,14 @@ void RoutedTokens::add(const RoutedToken& token) {
       }
     }
   }
+}
+
+std::vector<std::pair<std::int64_t, std::span<const std::int64_t>>> RoutedTokens::of_tokens() const {
+  std::vector<std::pair<std::int64_t, std::span<const std::int64_t>>> sorted(of_token_.begin(),
+                                                                             of_token_.end());
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& left, const auto& right) { return left.first < right.first; });
+  return sorted;
 }
 
 std::vector<double> RoutedTokens::total() const {
@@ -368,7 +373,7 @@ RoutedValues RoutedTokens::values() const {
     double often = 0, all = 0;
     std::size_t many = 0;
     std::vector<double> counts;
-    for (const auto& [token, experts_of] : of_token_) {
+    for (const auto& [token, experts_of] : of_tokens()) {
       const std::int64_t seen = std::accumulate(experts_of.begin(), experts_of.end(), std::int64_t{0});
       const double share = static_cast<double>(*std::max_element(experts_of.begin(), experts_of.end())) /
                            static_cast<double>(seen);
@@ -385,21 +390,7 @@ RoutedValues RoutedTokens::values() const {
         "token_nmi",
         normalized_mutual_information(table_of(counts, of_token_.size(), experts())).value_or(0));
   }
-  if (both_.size() > 0) {
-    const Matrix shares = co_activation();
-    double sum = 0;
-    int used = 0;
-    for (Eigen::Index i = 0; i < shares.rows(); ++i) {
-      double most = -1;
-      for (const double share : shares.row(i)) {
-        if (!std::isnan(share)) most = std::max(most, share);
-      }
-      if (most < 0) continue;
-      sum += most;
-      ++used;
-    }
-    if (used > 0) values.emplace_back("co_activation", sum / used);
-  }
+  if (const std::optional<double> mean = mean_co_activation()) values.emplace_back("co_activation", *mean);
   if (std::any_of(most_.begin(), most_.end(), [](double tokens) { return tokens > 0; })) {
     values.emplace_back("tied_rows", static_cast<double>(tied_));
     values.emplace_back("tied_first_rows", static_cast<double>(tied_first_));
@@ -510,9 +501,27 @@ Matrix RoutedTokens::co_activation() const {
   for (Eigen::Index i = 0; i < shares.rows(); ++i) {
     const double of = both_(i, i);
     for (Eigen::Index j = 0; j < shares.cols(); ++j)
-      shares(i, j) = i == j || of == 0 ? std::numeric_limits<double>::quiet_NaN() : both_(i, j) / of;
+      shares(i, j) =
+          i == j || of == 0 ? std::numeric_limits<double>::quiet_NaN() : (both_(i, j) + both_(j, i)) / of;
   }
   return shares;
+}
+
+std::optional<double> RoutedTokens::mean_co_activation() const {
+  const Matrix shares = co_activation();
+  double sum = 0;
+  int used = 0;
+  for (Eigen::Index i = 0; i < shares.rows(); ++i) {
+    double most = -1;
+    for (const double share : shares.row(i)) {
+      if (!std::isnan(share)) most = std::max(most, share);
+    }
+    if (most < 0) continue;
+    sum += most;
+    ++used;
+  }
+  if (used == 0) return std::nullopt;
+  return sum / used;
 }
 
 Matrix RoutedTokens::cluster_divergence() const {
@@ -550,7 +559,7 @@ Matrix RoutedTokens::cluster_overlap(int most) const {
 
 std::pair<std::vector<std::int64_t>, Matrix> RoutedTokens::frequent_tokens(std::size_t most) const {
   std::vector<std::pair<std::int64_t, std::int64_t>> seen;
-  for (const auto& [token, counts] : of_token_)
+  for (const auto& [token, counts] : of_tokens())
     seen.emplace_back(-std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), token);
   std::sort(seen.begin(), seen.end());
   seen.resize(std::min(seen.size(), most));

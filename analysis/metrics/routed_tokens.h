@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct RoutedToken {
   const int* experts = nullptr;           ///< (K), −1 for none
   const double* probabilities = nullptr;  ///< r (E), or null
   const double* selection = nullptr;      ///< selection scores (E), or null
+  int next = -1;                          ///< the first by selection score that is not chosen, −1 for none
+  double entropy = 0;                     ///< H(r)
   int cluster = -1, document = 0, position = -1;
   std::int64_t token = -1;
 };
@@ -68,6 +71,7 @@ constexpr int kMostPairedExperts = 4096;
 class RoutedTokens {
  public:
   explicit RoutedTokens(const RoutedSetting& setting);
+  const RoutedSetting& setting() const { return setting_; }
 
   void add(const RoutedToken& token);
   /// Loads alone (E), of counts.
@@ -89,6 +93,8 @@ class RoutedTokens {
   // Matrices.
   Matrix cluster_specialisation() const;  ///< N_ec ÷ N_c (clusters, E): rows sum to K
   Matrix co_activation() const;  ///< n_ij ÷ n_i (E, E); NaN on the diagonal and for experts without tokens
+  /// Mean over experts with tokens of the largest entry of a row of co_activation(). None without pairs.
+  std::optional<double> mean_co_activation() const;
   /// JS divergence of the mean r of two clusters (clusters, clusters); empty without r.
   Matrix cluster_divergence() const;
   /// |A ∩ B| ÷ |A ∪ B| of the `most` most loaded experts of two clusters.
@@ -134,15 +140,18 @@ class RoutedTokens {
   std::span<double> sums_of(int document);
   void add_tie(const RoutedToken& token, std::span<double> sums);
 
+  /// The token ids with their first choices, by number.
+  std::vector<std::pair<std::int64_t, std::span<const std::int64_t>>> of_tokens() const;
   RoutedValues values_of(std::span<const double> sums) const;
   std::vector<double> total() const;
 
   RoutedSetting setting_;
   std::vector<double> sums_;  // (documents, size_of_sums()), one document where they are unknown
   bool is_by_document_ = false;
-  Matrix both_;                                                 // n_ij (E, E); empty for K = 1
-  Matrix cluster_routing_;                                      // Σ r of each cluster (clusters, E)
-  std::map<std::int64_t, std::vector<std::int64_t>> of_token_;  // first choices of each token id (E)
+  Matrix both_;             // (E, E): n_ii, and n_ij = both_(i, j) + both_(j, i); empty for K = 1
+  Matrix cluster_routing_;  // Σ r of each cluster (clusters, E)
+  std::unordered_map<std::int64_t, std::vector<std::int64_t>>
+      of_token_;  // first choices of each token id (E)
   std::vector<int> last_;
   int last_document_ = -1, last_position_ = -1;
   std::int64_t tied_ = 0, tied_first_ = 0, partly_served_ = 0;

@@ -99,23 +99,10 @@ class LoadMeter final : public RowMeter {
     set(values, "dead_experts",
         counts_sets_ ? dead_experts_of(loads) : dead_experts(rows.serving(), rows.experts()));
     if (leaves_unserved_) set(values, "unserved_share", unserved_share(rows.serving()));
-    if (selects_sets_) set(values, "co_activation", co_activation(rows.selected(), rows.experts()));
+    if (selects_sets_) set(values, "co_activation", rows.co_activation());
   }
 
  private:
-  static std::optional<double> co_activation(std::span<const unsigned char> selected, int experts) {
-    CoActivation pairs(experts);
-    std::vector<int> of_row;
-    for (std::size_t row = 0; row < selected.size(); row += static_cast<std::size_t>(experts)) {
-      of_row.clear();
-      for (int e = 0; e < experts; ++e) {
-        if (selected[row + static_cast<std::size_t>(e)]) of_row.push_back(e);
-      }
-      pairs.add(of_row);
-    }
-    return pairs.value();
-  }
-
   bool selects_sets_, leaves_unserved_;
   bool counts_sets_;  // rows of `analyze` go to K experts: a second choice is a choice
 };
@@ -150,7 +137,9 @@ class RoutingMeter final : public RowMeter {
     double entropies = 0, margins = 0;
     ScoreVariance variance;
     rows.visit([&](const RowBlock& block) {
-      entropies += routing_entropies(block.probabilities).sum();
+      entropies += block.entropies.empty()
+                       ? routing_entropies(block.probabilities).sum()
+                       : Eigen::Map<const Vector>(block.entropies.data(), std::ssize(block.entropies)).sum();
       if (rows.experts() > 1) margins += router_margins(block.probabilities).sum();
       variance.add(block.probabilities);
     });

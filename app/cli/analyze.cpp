@@ -8,6 +8,8 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -17,6 +19,7 @@
 #include "analysis/metrics/routed_tokens.h"
 #include "app/cli/analysis_files.h"
 #include "app/cli/array_rows.h"
+#include "app/cli/parallel.h"
 #include "app/cli/verbs.h"
 #include "app/report/claim_results.h"
 #include "sim/base/error.h"
@@ -47,11 +50,106 @@ std::vector<std::string> numbers_to(int count) {
   return names;
 }
 
+/// What follows the chosen experts of each token of a layer.
+class TokenSums final : public RowSums {
+ public:
+  TokenSums(const RouterDump& dump, const LayerRouting& routing)
+      : dump_(dump), routing_(routing), tokens_(setting_of(dump, routing, cluster_of_)) {}
+
+  void add(const RoutedBlock& block) override {
+    const auto k = static_cast<Eigen::Index>(setting().top_k);
+    for (Eigen::Index i = 0; i < block.rows; ++i) {
+      const auto row = static_cast<std::size_t>(block.first + i);
+      RoutedToken token;
+      token.experts = &block.sets[static_cast<std::size_t>(i * k)];
+      if (block.probabilities.size() > 0) {
+        token.probabilities = block.probabilities.data() + i * dump_.experts;
+        token.entropy = block.entropies[static_cast<std::size_t>(i)];
+      }
+      // Experts that are given settle ties.
+      if (!block.next.empty()) {
+        token.selection = block.selection.data() + i * dump_.experts;
+        token.next = block.next[static_cast<std::size_t>(i)];
+      }
+      if (setting().clusters > 0) token.cluster = cluster_of(dump_.labels[row]);
+      if (!dump_.documents.empty()) {
+        token.document = dump_.documents[row];
+        token.position = dump_.positions[row];
+      }
+      if (!dump_.tokens.empty()) token.token = dump_.tokens[row];
+      tokens_.add(token);
+      if (keeps_first_) first_.push_back(static_cast<std::uint16_t>(token.experts[0]));
+    }
+    if (keeps_sets_) sets_.insert(sets_.end(), block.sets.begin(), block.sets.end());
+  }
+  std::optional<double> co_activation() const override { return tokens_.mean_co_activation(); }
+
+  /// Keeps the first choice of each row, or all, in two bytes each.
+  void keep(bool first, bool sets) {
+    keeps_first_ = first && routing_.has_first_choice();
+    keeps_sets_ = sets;
+  }
+  const RoutedTokens& tokens() const { return tokens_; }
+  const RoutedSetting& setting() const { return tokens_.setting(); }
+  std::vector<std::uint16_t> take_first() { return std::move(first_); }
+  std::vector<std::uint16_t> take_sets() { return std::move(sets_); }
+
+ private:
+  static RoutedSetting setting_of(const RouterDump& dump, const LayerRouting& routing,
+                                  std::map<int, int>& cluster_of) {
+    const bool has_clusters = !dump.labels.empty() && dump.parts == 1;
+    // Labels of one array are names, which need not count from 0.
+    if (has_clusters) {
+      for (const int label : dump.labels) cluster_of.try_emplace(label, 0);
+      int next = 0;
+      for (auto& [label, place] : cluster_of) place = next++;
+    }
+    constexpr std::size_t kMostClusters = 4096;
+    const bool has_few = cluster_of.size() <= kMostClusters;
+    return {dump.experts,
+            routing.rule.top_k,
+            has_clusters && has_few ? static_cast<int>(cluster_of.size()) : 0,
+            dump.document_count,
+            routing.has_probabilities(),
+            routing.has_first_choice(),
+            routing.bias.size() > 0 || routing.rule.groups > 1 || !routing.ids.empty()};
+  }
+
+  /// Neighbours mostly have the same label.
+  int cluster_of(int label) {
+    if (last_label_ != label) last_cluster_ = cluster_of_.at(label);
+    last_label_ = label;
+    return last_cluster_;
+  }
+
+  const RouterDump& dump_;
+  const LayerRouting& routing_;
+  std::map<int, int> cluster_of_;  // by label
+  int last_label_ = -1, last_cluster_ = -1;
+  RoutedTokens tokens_;
+  bool keeps_first_ = false, keeps_sets_ = false;
+  std::vector<std::uint16_t> first_, sets_;
+};
+
+/// One layer, and what the others need of it.
+struct MeasuredLayer {
+  LayerAnalysis layer;
+  Json metrics, skipped;                      // of the metric groups alone
+  std::map<std::string, Interval> intervals;  // likewise
+  std::vector<std::string> checks;
+  std::vector<std::uint16_t> first, sets;  // of each row, −1 as the largest number; or empty
+  int shuffles = 0;
+  double router_difference = 0;
+};
+
 /// The analysis of the layers of one routing, and of an earlier one if it is given.
 class Analysis {
  public:
   explicit Analysis(const AnalyzedArrays& arrays)
-      : files_(open_arrays(arrays)), routing_(files_.routing), given_counts_(!routing_.counts.empty()) {}
+      : files_(open_arrays(arrays)),
+        routing_(files_.routing),
+        given_counts_(!routing_.counts.empty()),
+        threads_(thread_count(arrays.threads)) {}
 
   ArrayAnalysis run() {
     result_.checks = routing_.checks;
@@ -75,8 +173,22 @@ class Analysis {
   }
 
   void measure_layers() {
-    for (std::size_t at = 0; at < routing_.layers.size(); ++at) measure_layer(at);
-    if (is_single()) return;
+    std::vector<MeasuredLayer> measured(routing_.layers.size());
+    run_in_parallel(measured.size(), threads_, "layers",
+                    [&](std::size_t at) { measured[at] = measure_layer(at); });
+    for (MeasuredLayer& own : measured) {
+      result_.checks.insert(result_.checks.end(), own.checks.begin(), own.checks.end());
+      firsts_.push_back(std::move(own.first));
+      sets_.push_back(std::move(own.sets));
+      result_.layers.push_back(std::move(own.layer));
+    }
+    if (is_single()) {
+      result_.metrics = std::move(measured.front().metrics);
+      result_.skipped = std::move(measured.front().skipped);
+      result_.intervals = std::move(measured.front().intervals);
+      add_settings(&measured.front());
+      return;
+    }
     add_settings(nullptr);
     result_.settings["layers"] = routing_.layers.size();
     compare_layers();
@@ -90,48 +202,53 @@ class Analysis {
     }
   }
 
-  void measure_layer(std::size_t at) {
+  MeasuredLayer measure_layer(std::size_t at) {
     const LayerRouting& routing = routing_.layers[at];
-    LayerAnalysis& layer = result_.layers.emplace_back();
+    MeasuredLayer own;
+    LayerAnalysis& layer = own.layer;
     layer.layer = routing.layer;
     layer.name = routing.name;
     const GivenArrays given = files_.given(routing);
-    std::optional<ArrayRows> previous, rows;
+    TokenSums sums(routing_, routing);
+    sums.keep(compares_layers(), keeps_first_and_sets());
+    std::optional<ArrayRows> previous;
     if (!routing_.previous.empty()) previous.emplace(files_, routing_.previous[at], 0, nullptr);
-    rows.emplace(files_, routing, 1, previous ? &*previous : nullptr);
-    for (const MetricGroup& group : metric_groups()) {
-      const LayerMetrics measured = measure(group, given, previous, *rows);
-      for (const MetricGroup::Metric& metric : group.metrics) report(metric, given, measured, layer);
+    ArrayRows rows(files_, routing, 1, previous ? &*previous : nullptr, &sums);
+    const std::vector<MetricGroup>& groups = metric_groups();
+    std::vector<LayerMetrics> measured(groups.size());
+    // Metrics of r share the first pass over the rows. It counts what the other groups need.
+    for (const bool is_of_r : {true, false}) {
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        if ((groups[g].name == "routing") == is_of_r) measured[g] = measure(groups[g], given, previous, rows);
+      }
     }
-    if (is_single()) {
-      result_.metrics = layer.metrics;
-      result_.skipped = layer.skipped;
-      for (const auto& [name, interval] : intervals_) result_.intervals[name] = interval;
-      add_settings(&*rows);
+    rows.look();
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      for (const MetricGroup::Metric& metric : groups[g].metrics) report(metric, given, measured[g], own);
     }
-    for (const auto& [name, interval] : intervals_)
+    own.metrics = layer.metrics;
+    own.skipped = layer.skipped;
+    own.shuffles = rows.shuffles();
+    own.router_difference = rows.router_difference();
+    for (const auto& [name, interval] : own.intervals)
       layer.intervals[name] = Json::array({interval.low, interval.high});
-    intervals_.clear();
-    const DocumentStrata strata = measure_tokens(at, layer);
-    if (previous) measure_change(at, strata, layer);
-    if (is_single() && layer.metrics.contains("co_activation") &&
-        !result_.metrics.contains("co_activation") && routing.has_probabilities()) {
-      result_.metrics["co_activation"] = layer.metrics["co_activation"];
-      result_.skipped.erase("co_activation");
+    add_tokens(at, sums, own);
+    if (previous) measure_change(at, *previous, rows, sums.tokens().strata(), layer);
+    own.first = sums.take_first();
+    own.sets = sums.take_sets();
+    if (is_single() && layer.metrics.contains("co_activation") && !own.metrics.contains("co_activation") &&
+        routing.has_probabilities()) {
+      own.metrics["co_activation"] = layer.metrics["co_activation"];
+      own.skipped.erase("co_activation");
     }
+    return own;
   }
 
   /// The group's metrics; none where no metric of it applies to the arrays.
-  LayerMetrics measure(const MetricGroup& group, const GivenArrays& given, std::optional<ArrayRows>& previous,
-                       ArrayRows& rows) {
+  static LayerMetrics measure(const MetricGroup& group, const GivenArrays& given,
+                              std::optional<ArrayRows>& previous, ArrayRows& rows) {
     LayerMetrics metrics;
-    // Its meter keeps n · E flags. Sums over tokens give the same number for many rows.
-    constexpr std::int64_t kMostFlags = std::int64_t{1} << 28;
-    const bool has_many =
-        files_.rows() * routing_.experts > kMostFlags || routing_.experts > kMostPairedExperts;
-    const auto applies = [&](std::string_view metric) {
-      return applies_to(metric, given) && !(has_many && metric == "co_activation");
-    };
+    const auto applies = [&](std::string_view metric) { return applies_to(metric, given); };
     const bool is_asked = std::any_of(group.metrics.begin(), group.metrics.end(),
                                       [&](const auto& metric) { return applies(metric.name); });
     if (!group.make_row_meter || !is_asked) return metrics;
@@ -145,8 +262,9 @@ class Analysis {
 
   /// Puts a metric among the results, or says why it is left out.
   void report(const MetricGroup::Metric& metric, const GivenArrays& given, const LayerMetrics& measured,
-              LayerAnalysis& layer) {
+              MeasuredLayer& own) const {
     const std::string& name = metric.name;
+    LayerAnalysis& layer = own.layer;
     if (!applies_to(name, given)) {
       const std::vector<std::string> missing = missing_arguments(name, given);
       if (!missing.empty()) layer.skipped[name] = fmt::format("needs {}", fmt::join(missing, ", "));
@@ -166,58 +284,14 @@ class Analysis {
       layer.skipped[name] = kNotFinite;
     } else {
       layer.metrics[name] = found->mean;
-      if (found->interval) intervals_[name] = *found->interval;
+      if (found->interval) own.intervals[name] = *found->interval;
     }
   }
 
-  // What follows the chosen experts of each token.
-
-  /// Returns the documents of each domain.
-  DocumentStrata measure_tokens(std::size_t at, LayerAnalysis& layer) {
-    const LayerRouting& routing = routing_.layers[at];
-    const int k = routing.rule.top_k, experts = routing_.experts;
-    const bool has_clusters = !routing_.labels.empty() && routing_.parts == 1;
-    // Labels of one array are names, which need not count from 0.
-    std::map<int, int> cluster_of;
-    if (has_clusters) {
-      for (const int label : routing_.labels) cluster_of.try_emplace(label, 0);
-      int next = 0;
-      for (auto& [label, place] : cluster_of) place = next++;
-    }
-    RoutedSetting setting{experts,
-                          k,
-                          has_clusters ? static_cast<int>(cluster_of.size()) : 0,
-                          routing_.document_count,
-                          routing.has_probabilities(),
-                          routing.has_first_choice(),
-                          routing.bias.size() > 0 || routing.rule.groups > 1 || !routing.ids.empty()};
-    constexpr std::size_t kMostClusters = 4096;
-    if (cluster_of.size() > kMostClusters) setting.clusters = 0;
-    RoutedTokens tokens(setting);
-    std::vector<std::uint16_t>& first = firsts_.emplace_back();
-    std::vector<std::uint16_t>& sets = sets_.emplace_back();
-    const bool keeps_first = compares_layers() && routing.has_first_choice(),
-               keeps_sets = keeps_first_and_sets();
-    routing.visit(true, [&](const RoutedBlock& block) {
-      const auto count = static_cast<Eigen::Index>(block.sets.size()) / k;
-      for (Eigen::Index i = 0; i < count; ++i) {
-        const auto row = static_cast<std::size_t>(block.first + i);
-        RoutedToken token;
-        token.experts = &block.sets[static_cast<std::size_t>(i * k)];
-        if (block.probabilities.size() > 0) token.probabilities = &block.probabilities(i, 0);
-        // Experts that are given settle ties.
-        if (block.selection.size() > 0 && routing.ids.empty()) token.selection = &block.selection(i, 0);
-        if (setting.clusters > 0) token.cluster = cluster_of.at(routing_.labels[row]);
-        if (!routing_.documents.empty()) {
-          token.document = routing_.documents[row];
-          token.position = routing_.positions[row];
-        }
-        if (!routing_.tokens.empty()) token.token = routing_.tokens[row];
-        tokens.add(token);
-        if (keeps_first) first.push_back(static_cast<std::uint16_t>(token.experts[0]));
-      }
-      if (keeps_sets) sets.insert(sets.end(), block.sets.begin(), block.sets.end());
-    });
+  /// What follows the chosen experts of each token.
+  void add_tokens(std::size_t at, const TokenSums& sums, MeasuredLayer& own) const {
+    const RoutedTokens& tokens = sums.tokens();
+    LayerAnalysis& layer = own.layer;
     for (const auto& [name, value] : tokens.values()) {
       if (layer.metrics.contains(name) || !std::isfinite(value)) continue;
       layer.metrics[name] = value;
@@ -226,23 +300,24 @@ class Analysis {
     for (const auto& [name, reason] : tokens.skipped()) {
       if (!layer.metrics.contains(name) && !layer.skipped.contains(name)) layer.skipped[name] = reason;
     }
-    note_ties(layer);
-    add_intervals(at, tokens, layer);
+    note_ties(layer, own.checks);
+    add_intervals(at, tokens, own);
     Engine engine = kAnalysisSeeds.stream(Purpose::evaluation, kChance + at);
     for (const auto& [name, value] : tokens.chance(engine)) {
       if (layer.metrics.contains(name)) layer.chance[name] = value;
     }
     add_vectors(tokens, layer);
-    add_matrices(tokens, setting, layer);
+    add_matrices(tokens, sums.setting(), layer);
     add_documents(tokens, layer);
-    return tokens.strata();
   }
 
   /// What changed since the earlier snapshot, with intervals over the documents that both share.
-  void measure_change(std::size_t at, const DocumentStrata& strata, LayerAnalysis& layer) {
+  void measure_change(std::size_t at, ArrayRows& previous, ArrayRows& rows, const DocumentStrata& strata,
+                      LayerAnalysis& layer) {
     const LayerRouting& routing = routing_.layers[at];
     const LayerRouting& earlier = routing_.previous[at];
-    const std::vector<int> before = earlier.sets(), now = routing.sets();
+    const std::vector<int> before = previous.likeliest(routing.rule.top_k),
+                           now = rows.likeliest(routing.rule.top_k);
     const auto k = static_cast<std::size_t>(routing.rule.top_k);
     add_mismatch(before, now, routing.rule.top_k);
     RoutedChange change(routing_.experts, routing.rule.top_k, routing_.document_count,
@@ -265,17 +340,18 @@ class Analysis {
     }
   }
 
-  void note_ties(const LayerAnalysis& layer) {
+  static void note_ties(const LayerAnalysis& layer, std::vector<std::string>& checks) {
     const Json& metrics = layer.metrics;
     if (!metrics.contains("tied_rows") || metrics.at("tied_rows").get<double>() == 0) return;
-    result_.checks.push_back(fmt::format(
+    checks.push_back(fmt::format(
         "layer {}: {} of {} rows are tied at the last chosen expert. The scores do not tell which of the "
         "equal experts served; the lower number counts, and loads lie between least_tokens and most_tokens",
         layer.layer, metrics.at("tied_rows").get<double>(), metrics.at("tokens").get<double>()));
   }
 
-  void add_intervals(std::size_t at, const RoutedTokens& tokens, LayerAnalysis& layer) {
+  void add_intervals(std::size_t at, const RoutedTokens& tokens, MeasuredLayer& own) const {
     if (routing_.document_count == 0) return;
+    LayerAnalysis& layer = own.layer;
     Engine engine = kAnalysisSeeds.stream(Purpose::evaluation, kBootstrap + at);
     // At most so many additions for a layer.
     constexpr double kMostWork = 1e9;
@@ -289,10 +365,10 @@ class Analysis {
     if (at > 0) return;
     constexpr int kFewest = 4, kEnough = 10;
     if (fewest < kFewest) {
-      result_.checks.push_back(fmt::format("no intervals: {} in a domain, and a bootstrap needs {}",
-                                           counted(fewest, "document"), kFewest));
+      own.checks.push_back(fmt::format("no intervals: {} in a domain, and a bootstrap needs {}",
+                                       counted(fewest, "document"), kFewest));
     } else {
-      result_.checks.push_back(fmt::format(
+      own.checks.push_back(fmt::format(
           "intervals are 95 % percentile intervals of {} bootstrap draws of documents within their domain{}",
           times,
           fewest < kEnough
@@ -354,6 +430,7 @@ class Analysis {
 
   void add_mismatch(const std::vector<int>& before, const std::vector<int>& now, int k) {
     const std::size_t width = static_cast<std::size_t>(k);
+    const std::lock_guard lock(mutex_);
     mismatch_.resize(now.size() / width, 0);
     std::vector<int> one(width), other(width);
     for (std::size_t row = 0; row < mismatch_.size(); ++row) {
@@ -462,7 +539,7 @@ class Analysis {
     }
   }
 
-  void add_settings(const ArrayRows* rows) {
+  void add_settings(const MeasuredLayer* single) {
     Json& settings = result_.settings;
     settings["rows"] = files_.rows();
     settings["experts"] = routing_.experts;
@@ -479,11 +556,11 @@ class Analysis {
     }
     if (routing_.document_count > 0) settings["documents"] = routing_.document_count;
     if (!routing_.without_router.empty()) settings["without_router"] = routing_.without_router;
-    if (!rows) return;
-    if (rows->shuffles() > 0) {
-      settings["shuffles"] = rows->shuffles();
+    if (!single) return;
+    if (single->shuffles > 0) {
+      settings["shuffles"] = single->shuffles;
       settings["seed"] = kAnalysisSeeds.root;
-      settings["router_difference"] = rows->router_difference();
+      settings["router_difference"] = single->router_difference;
     }
     if (!files_.space()) return;
     settings["space"] = files_.space()->place();
@@ -496,9 +573,10 @@ class Analysis {
   ArrayFiles files_;
   const RouterDump& routing_;
   bool given_counts_;
-  std::map<std::string, Interval> intervals_;  // of the layer that is measured
+  int threads_;
   // Of each layer, −1 as the largest number.
   std::vector<std::vector<std::uint16_t>> firsts_, sets_;
+  std::mutex mutex_;
   std::vector<unsigned char> mismatch_;  // rows whose set differs from the earlier one in some layer
   ArrayAnalysis result_;
 };
@@ -723,6 +801,7 @@ struct AnalyzeOptions {
     options.add("--neighbours", &arrays.neighbours,
                 "neighbours of expert overlap (default 10, or all other rows where they are fewer)",
                 {.check = whole_number(1, 1000000)});
+    bind_threads(options, arrays.threads, "layers measured at a time (default: one per processor)");
     options.add("--out", &out,
                 "folder for tables (CSV), analysis.json, analysis.npz and a page with figures (report.html)");
     options.add("--against", &against,

@@ -23,6 +23,7 @@ struct AnalyzedArrays : RoutingInput {
   ArraySource embeddings;      ///< the space of overlap and silhouette, (n, m)
   ArraySource expert_outputs;  ///< (n, E, o)
   int neighbours = 0;          ///< of expert overlap; 0: 10, or all other rows
+  int threads = 0;             ///< layers measured at a time; 0: one per processor
 };
 
 /// The measurements of one layer.

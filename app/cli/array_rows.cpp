@@ -113,8 +113,8 @@ ArrayFiles open_arrays(const AnalyzedArrays& given) {
 }
 
 ArrayRows::ArrayRows(const ArrayFiles& files, const LayerRouting& routing, std::int64_t step,
-                     LayerRows* before)
-    : files_(files), routing_(routing), step_(step), before_(before) {
+                     LayerRows* before, RowSums* sums)
+    : files_(files), routing_(routing), step_(step), before_(before), sums_(sums) {
   if (step == 0 || files.routing.labels.empty()) return;
   Layout layout;
   layout.sequences = files.routing.is_one_array && routing.pieces.front().shape().size() == 3;
@@ -129,57 +129,62 @@ void ArrayRows::visit_samples(const NpyReader& array, const Visit& visit) const 
     visit(first, std::min(block, array.rows() - first));
 }
 
-bool ArrayRows::is_by_probability() const {
-  return routing_.has_probabilities() && routing_.ids.empty() && routing_.bias.size() == 0 &&
-         routing_.rule.groups == 1 && routing_.rule.score != SelectionRule::Score::selected;
+void ArrayRows::look(const std::function<void(const RowBlock&)>& visit) {
+  const RouterDump& all = files_.routing;
+  const bool comes_again = !all.labels.empty() || !all.previous.empty() || files_.router;
+  const bool keeps = routing_.has_probabilities() && comes_again && files_.rows() * experts() <= kMostKept;
+  if (keeps) probabilities_.resize(files_.rows(), experts());
+  loads_.assign(size(experts()), 0);
+  // Sets in any order do not tell the first choice.
+  const bool has_first = routing_.has_first_choice();
+  if (has_first) serving_.reserve(size(files_.rows()));
+  routing_.visit(true, [&](const RoutedBlock& read) {
+    for (std::size_t at = 0; at < read.sets.size(); ++at) {
+      if (read.sets[at] >= 0) ++loads_[size(read.sets[at])];
+    }
+    const std::size_t k = size(routing_.rule.top_k);
+    for (std::size_t at = 0; has_first && at < read.sets.size(); at += k) serving_.push_back(read.sets[at]);
+    if (!all.previous.empty()) sets_.insert(sets_.end(), read.sets.begin(), read.sets.end());
+    if (sums_) sums_->add(read);
+    if (!routing_.has_probabilities()) return;
+    if (keeps) {
+      probabilities_.middleRows(read.first, read.rows) = read.probabilities;
+      blocks_.push_back({read.first, read.rows, read.is_last});
+    }
+    visit({read.first, read.probabilities, read.is_last, read.entropies});
+  });
+  has_looked_ = true;
+}
+
+void ArrayRows::look() {
+  if (!has_looked_) look([](const RowBlock&) {});
 }
 
 void ArrayRows::visit(const std::function<void(const RowBlock&)>& visit) {
   if (!routing_.has_probabilities()) return;
-  if (!blocks_.empty()) {
-    for (const KeptBlock& block : blocks_)
-      visit({block.first, {&probabilities_(block.first, 0), block.rows, experts()}, block.is_last});
-    return;
-  }
-  const bool keeps = files_.rows() * experts() <= kMostKept;
-  if (keeps) probabilities_.resize(files_.rows(), experts());
-  std::vector<KeptBlock> blocks;
+  if (!has_looked_) return look(visit);
+  for (const KeptBlock& block : blocks_)
+    visit({block.first, {&probabilities_(block.first, 0), block.rows, experts()}, block.is_last});
+  if (!blocks_.empty()) return;
   routing_.visit(false, [&](const RoutedBlock& read) {
-    const Eigen::Index rows = read.probabilities.rows();
-    if (keeps) {
-      probabilities_.middleRows(read.first, rows) = read.probabilities;
-      blocks.push_back({read.first, rows, read.is_last});
-    }
-    visit({read.first,
-           {keeps ? &probabilities_(read.first, 0) : read.probabilities.data(), rows, experts()},
-           read.is_last});
+    visit({read.first, read.probabilities, read.is_last});
   });
-  blocks_ = std::move(blocks);
 }
 
 std::vector<int> ArrayRows::likeliest(int k) {
-  if (set_size_ == k) return sets_;
-  if (is_by_probability()) {
-    sets_ = LayerRows::likeliest(k);
-  } else {
-    sets_ = routing_.sets();
-    const std::size_t width = static_cast<std::size_t>(routing_.rule.top_k),
-                      wanted = static_cast<std::size_t>(k);
-    if (wanted < width) {
-      for (std::size_t row = 0; row * width < sets_.size(); ++row)
-        std::copy_n(sets_.begin() + static_cast<std::ptrdiff_t>(row * width), wanted,
-                    sets_.begin() + static_cast<std::ptrdiff_t>(row * wanted));
-      sets_.resize(sets_.size() / width * wanted);
-    }
-  }
-  set_size_ = k;
-  return sets_;
+  look();
+  std::vector<int> sets = sets_.empty() ? routing_.sets() : sets_;
+  const std::size_t width = size(routing_.rule.top_k), wanted = size(k);
+  if (wanted >= width) return sets;
+  for (std::size_t row = 0; row * width < sets.size(); ++row)
+    std::copy_n(sets.begin() + static_cast<std::ptrdiff_t>(row * width), wanted,
+                sets.begin() + static_cast<std::ptrdiff_t>(row * wanted));
+  sets.resize(sets.size() / width * wanted);
+  return sets;
 }
 
 std::span<const int> ArrayRows::serving() {
-  // Sets in any order do not tell the first choice.
-  if (serving_.empty() && routing_.has_first_choice())
-    serving_ = is_by_probability() ? LayerRows::likeliest(1) : likeliest(1);
+  look();
   return serving_;
 }
 
@@ -196,8 +201,13 @@ std::span<const unsigned char> ArrayRows::selected() {
 }
 
 std::vector<std::int64_t> ArrayRows::loads() {
-  return files_.routing.top_k > 1 ? expert_loads(likeliest(files_.routing.top_k), experts())
-                                  : expert_loads(serving(), experts());
+  look();
+  return loads_;
+}
+
+std::optional<double> ArrayRows::co_activation() {
+  look();
+  return sums_ ? sums_->co_activation() : LayerRows::co_activation();
 }
 
 void ArrayRows::visit_points(Space /*space*/, const PointBlock& visit) {

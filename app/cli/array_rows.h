@@ -36,14 +36,27 @@ struct ArrayFiles {
 /// the shape needed and the shape of --probs.
 ArrayFiles open_arrays(const AnalyzedArrays& arrays);
 
-/// The rows of one record: the routing that is analysed, or an earlier one. Reads the arrays in blocks.
-/// Memory is O(n) for experts and labels; probabilities are kept where they take at most half a gigabyte, and
-/// are read again otherwise.
+/// Sums over the rows of a layer that are taken in the pass of its ArrayRows.
+class RowSums {
+ public:
+  virtual ~RowSums() = default;
+  virtual void add(const RoutedBlock& block) = 0;
+  virtual std::optional<double> co_activation() const = 0;
+};
+
+/// The rows of one record: the routing that is analysed, or an earlier one. Reads the arrays in blocks. The
+/// first pass over the rows counts what follows the chosen experts, so that most metrics need no other.
+/// Memory is O(n) for experts and labels. Where a later pass is to come, probabilities are kept if they take
+/// at most half a gigabyte.
 class ArrayRows final : public LayerRows {
  public:
-  /// `routing` is a layer of `files`, now or earlier. All references outlive the object.
-  ArrayRows(const ArrayFiles& files, const LayerRouting& routing, std::int64_t step, LayerRows* before);
+  /// `routing` is a layer of `files`, now or earlier. The first pass adds all rows to `sums`, unless it is
+  /// null. All references outlive the object.
+  ArrayRows(const ArrayFiles& files, const LayerRouting& routing, std::int64_t step, LayerRows* before,
+            RowSums* sums = nullptr);
 
+  /// Makes the first pass if no metric has made it.
+  void look();
   std::int64_t step() const override { return step_; }
   int layer() const override { return 0; }
   int experts() const override { return files_.routing.experts; }
@@ -55,6 +68,7 @@ class ArrayRows final : public LayerRows {
   std::span<const int> serving() override;
   std::span<const unsigned char> selected() override;
   std::vector<std::int64_t> loads() override;
+  std::optional<double> co_activation() override;
   std::vector<int> likeliest(int k) override;
 
   const std::vector<ClusterLabels>& clusters() override { return clusters_; }
@@ -74,8 +88,7 @@ class ArrayRows final : public LayerRows {
   double router_difference() const { return router_difference_; }
 
  private:
-  /// Whether each row's experts have the largest r.
-  bool is_by_probability() const;
+  void look(const std::function<void(const RowBlock&)>& visit);
   std::int64_t tokens() const { return LayerRouting::positions(routing_.pieces.front()); }
   /// Calls visit(first sample, samples) for blocks of an array beside the routing.
   template <class Visit>
@@ -85,16 +98,18 @@ class ArrayRows final : public LayerRows {
   const LayerRouting& routing_;
   std::int64_t step_;
   LayerRows* before_;
+  RowSums* sums_;
+  bool has_looked_ = false;
   std::vector<ClusterLabels> clusters_;
   Matrix probabilities_;  // (n, E), where they are kept
   struct KeptBlock {
     Eigen::Index first, rows;
     bool is_last;
   };
-  std::vector<KeptBlock> blocks_;  // of the kept probabilities
-  std::vector<int> serving_;       // (n), or empty
-  std::vector<int> sets_;          // (n · set_size_), or empty
-  int set_size_ = 0;
+  std::vector<KeptBlock> blocks_;    // of the kept probabilities
+  std::vector<std::int64_t> loads_;  // (E)
+  std::vector<int> serving_;         // (n), or empty
+  std::vector<int> sets_;            // (n · K) where an earlier record is compared, or empty
   std::vector<unsigned char> selected_;
   std::optional<ShuffledRouter> router_;
   Matrix inputs_;  // of the block that begins at inputs_first_

@@ -4,14 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <iostream>
-#include <system_error>
-#include <thread>
 
 #include "app/cli/completion.h"
+#include "app/cli/parallel.h"
 #include "app/run/figures.h"
 #include "app/run/results.h"
 #include "app/scenario/json.h"
@@ -219,31 +216,8 @@ std::vector<const Check*> chosen_checks(const std::vector<Check>& table,
 std::vector<CheckFinding> run_checks(const std::vector<const Check*>& chosen, const CheckEffort& effort,
                                      int threads) {
   std::vector<CheckFinding> findings(chosen.size());
-  std::vector<std::exception_ptr> errors(chosen.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < chosen.size(); i = next++) {
-      try {
-        findings[i] = chosen[i]->run(effort);
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    }
-  };
-  std::vector<std::thread> others;
-  others.reserve(chosen.size());
-  try {
-    for (std::size_t i = 1; i < std::min(static_cast<std::size_t>(threads), chosen.size()); ++i)
-      others.emplace_back(work);
-  } catch (const std::system_error& error) {
-    std::cerr << fmt::format("moelab: note: {} of {} threads could be started ({}); these run all checks\n",
-                             others.size() + 1, threads, error.what());
-  }
-  work();
-  for (std::thread& thread : others) thread.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  run_in_parallel(chosen.size(), threads, "checks",
+                  [&](std::size_t i) { findings[i] = chosen[i]->run(effort); });
   return findings;
 }
 

@@ -104,14 +104,14 @@ std::vector<std::string> texts_of(std::string_view bytes) {
   const std::size_t major = static_cast<unsigned char>(bytes[6]);
   const std::size_t begin = major == 1 ? 10 + number_at(bytes, 8, 2) : 12 + number_at(bytes, 8, 4);
   std::vector<std::string> texts;
-  if (length == 0 || length > bytes.size() || begin > bytes.size() || (kind == 'U' && order != '<'))
-    return texts;
+  if (length == 0 || length > bytes.size() || begin > bytes.size()) return texts;
   const std::size_t width = kind == 'U' ? 4 * length : length;
   for (std::size_t at = begin; at + width <= bytes.size(); at += width) {
     std::string text;
     for (std::size_t i = 0; i < length; ++i) {
-      const std::uint64_t letter =
-          kind == 'U' ? number_at(bytes, at + 4 * i, 4) : static_cast<unsigned char>(bytes[at + i]);
+      std::string own(bytes.substr(at + i * (width / length), width / length));
+      if (order == '>') std::reverse(own.begin(), own.end());
+      const std::uint64_t letter = number_at(own, 0, own.size());
       if (letter == 0) break;
       append_letter(letter, text);
     }
@@ -281,7 +281,7 @@ constexpr std::array<std::pair<const char*, NpyType>, 13> kTensorTypes = {{{"F64
                                                                            {"F16", NpyType::float16},
                                                                            {"BF16", NpyType::bfloat16},
                                                                            {"I64", NpyType::int64},
-                                                                           {"U64", NpyType::int64},
+                                                                           {"U64", NpyType::uint64},
                                                                            {"I32", NpyType::int32},
                                                                            {"U32", NpyType::uint32},
                                                                            {"I16", NpyType::int16},

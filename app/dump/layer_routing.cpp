@@ -10,6 +10,7 @@
 
 #include "analysis/metrics/routing.h"
 #include "sim/base/error.h"
+#include "sim/base/kernels/scores.h"
 #include "sim/base/numerics.h"
 
 namespace moelab {
@@ -27,10 +28,10 @@ std::string row_place(const NpyReader& piece, std::int64_t sample, std::int64_t 
 }
 
 /// The scores that experts are selected by: s + b within the kept groups.
-Matrix biased_scores(const Matrix& scores, const SelectionRule& rule, const Vector& bias) {
-  Matrix selection = scores;
+void bias_scores(const MatrixView& scores, const SelectionRule& rule, const Vector& bias, Matrix& selection) {
+  selection = scores;
   if (bias.size() > 0) selection.rowwise() += bias.transpose();
-  if (rule.groups <= 1 || rule.kept_groups >= rule.groups) return selection;
+  if (rule.groups <= 1 || rule.kept_groups >= rule.groups) return;
   const Eigen::Index width = scores.cols() / rule.groups;
   std::vector<double> of_group(size(width));
   std::vector<std::pair<double, int>> order(static_cast<std::size_t>(rule.groups));
@@ -47,24 +48,13 @@ Matrix biased_scores(const Matrix& scores, const SelectionRule& rule, const Vect
       selection.block(i, order[static_cast<std::size_t>(place)].second * width, 1, width)
           .setConstant(kClosed);
   }
-  return selection;
+}
+
+std::span<const double> values_of(const Matrix& matrix) {
+  return {matrix.data(), size(matrix.size())};
 }
 
 }  // namespace
-
-void select_experts(const Eigen::Ref<const Vector>& selection, int k, int* experts) {
-  // K is small beside E: one pass that keeps the K best, the lower index first among equals.
-  int kept = 0;
-  for (Eigen::Index e = 0; e < selection.size(); ++e) {
-    if (!(selection[e] > kClosed)) continue;
-    int place = kept < k ? kept++ : k;
-    for (; place > 0 && selection[e] > selection[experts[place - 1]]; --place) {
-      if (place < k) experts[place] = experts[place - 1];
-    }
-    if (place < k) experts[place] = static_cast<int>(e);
-  }
-  std::fill(experts + kept, experts + k, -1);
-}
 
 bool LayerRouting::has_probabilities() const {
   return kind == RoutingKind::probabilities || kind == RoutingKind::logits || kind == RoutingKind::scores;
@@ -87,6 +77,7 @@ void LayerRouting::visit_blocks(
 }
 
 void LayerRouting::check_logits(const NpyReader& piece, std::int64_t first, const Matrix& values) const {
+  if (is_finite || all_finite(values_of(values))) return;
   const std::int64_t per_sample = positions(piece);
   for (Eigen::Index i = 0; i < values.rows(); ++i) {
     const std::int64_t sample = first + i / per_sample, position = i % per_sample;
@@ -103,24 +94,25 @@ void LayerRouting::check_logits(const NpyReader& piece, std::int64_t first, cons
   }
 }
 
-Matrix LayerRouting::probabilities_of(const NpyReader& piece, std::int64_t first,
-                                      const Matrix& values) const {
+void LayerRouting::check_probabilities(const NpyReader& piece, std::int64_t first, Matrix& r) const {
   const std::int64_t per_sample = positions(piece);
-  Matrix r = values;
+  const bool may_be_infinite = !is_finite && !all_finite(values_of(r));
   for (Eigen::Index i = 0; i < r.rows(); ++i) {
     const std::int64_t sample = first + i / per_sample, position = i % per_sample;
-    for (Eigen::Index e = 0; e < r.cols(); ++e) {
+    for (Eigen::Index e = 0; may_be_infinite && e < r.cols(); ++e) {
       if (!std::isfinite(r(i, e)))
         piece.refuse(fmt::format("holds {} in {}; needs finite numbers", r(i, e),
                                  piece.place_of(sample, position * r.cols() + e)));
     }
-    Eigen::Index lowest = 0;
-    const double least = r.row(i).minCoeff(&lowest), sum = r.row(i).sum();
-    if (least < 0)
+    const double sum = r.row(i).sum();
+    if (r.row(i).minCoeff() < 0) {
+      Eigen::Index lowest = 0;
+      const double least = r.row(i).minCoeff(&lowest);
       piece.refuse(
           fmt::format("holds {} in {}; {}", least, piece.place_of(sample, position * r.cols() + lowest),
                       kind == RoutingKind::scores ? "scores after the sigmoid are not negative"
                                                   : "probabilities are not negative; --logits takes scores"));
+    }
     if (kind == RoutingKind::scores) {
       if (sum == 0) piece.refuse(fmt::format("has {} of zeros alone", row_place(piece, sample, position)));
       continue;
@@ -130,7 +122,19 @@ Matrix LayerRouting::probabilities_of(const NpyReader& piece, std::int64_t first
                                row_place(piece, sample, position), sum, sum_tolerance));
     if (is_renormalised) r.row(i) /= sum;
   }
-  return r;
+}
+
+/// Gives each row's chosen experts all of its mass.
+void LayerRouting::keep_chosen_alone(std::span<const int> sets, Matrix& probabilities) const {
+  const std::size_t k = static_cast<std::size_t>(rule.top_k);
+  Vector chosen_alone(probabilities.cols());
+  for (Eigen::Index i = 0; i < probabilities.rows(); ++i) {
+    chosen_alone.setZero();
+    for (const int expert : sets.subspan(size(i) * k, k)) {
+      if (expert >= 0) chosen_alone[expert] = probabilities(i, expert);
+    }
+    probabilities.row(i) = chosen_alone.transpose() / chosen_alone.sum();
+  }
 }
 
 std::vector<int> LayerRouting::read_ids(const NpyReader& piece, std::int64_t first, std::int64_t count,
@@ -143,6 +147,7 @@ std::vector<int> LayerRouting::read_ids(const NpyReader& piece, std::int64_t fir
   const double largest = piece.type() == NpyType::uint8    ? 255
                          : piece.type() == NpyType::uint16 ? 65535
                          : piece.type() == NpyType::uint32 ? 4294967295.0
+                         : piece.type() == NpyType::uint64 ? 18446744073709551616.0
                                                            : -1;
   const double limit = logical.empty() ? rule.experts : static_cast<double>(logical.size());
   for (Eigen::Index i = 0; i < values.rows(); ++i) {
@@ -173,9 +178,15 @@ void LayerRouting::visit(bool wants_sets, const std::function<void(const RoutedB
   std::int64_t last_kept = rows->all - 1;
   while (last_kept > 0 && !rows->is_kept(last_kept)) --last_kept;
   const bool keeps_all = rows->flags.empty();
-  const int k = rule.top_k, experts = rule.experts;
+  const int k = rule.top_k;
+  const bool is_sigmoid = kind == RoutingKind::logits && rule.score == SelectionRule::Score::sigmoid;
   Eigen::Index done = 0;
   std::int64_t batch = 0, before = 0;
+  // Their memory serves all blocks.
+  Matrix values, picked, r, biased;
+  std::vector<int> sets, next;
+  std::vector<double> entropies;
+  std::vector<Eigen::Index> chosen;
   visit_blocks(pieces, [&](const NpyReader& piece, std::int64_t first, std::int64_t count, std::int64_t row) {
     while (before + pieces[static_cast<std::size_t>(batch)].rows() *
                         positions(pieces[static_cast<std::size_t>(batch)]) <=
@@ -184,116 +195,102 @@ void LayerRouting::visit(bool wants_sets, const std::function<void(const RoutedB
           pieces[static_cast<std::size_t>(batch)].rows() * positions(pieces[static_cast<std::size_t>(batch)]);
       ++batch;
     }
-    const std::int64_t per_sample = positions(piece), all = count * per_sample;
-    std::vector<Eigen::Index> chosen;
+    const std::int64_t all = count * positions(piece);
+    chosen.clear();
     for (std::int64_t i = 0; i < all && !keeps_all; ++i) {
       if (rows->is_kept(row + i)) chosen.push_back(i);
     }
     if (!keeps_all && chosen.empty()) return;
-    RoutedBlock block;
-    block.first = done;
-    block.is_last = row + all > last_kept;
-    const auto kept = [&](Matrix&& values) {
-      return keeps_all ? std::move(values) : Matrix(values(chosen, Eigen::all));
-    };
-    const auto kept_ids = [&](const std::vector<int>& found) {
-      if (keeps_all) return found;
-      const std::size_t width = found.size() / size(all);
-      std::vector<int> own;
-      for (const Eigen::Index i : chosen)
-        own.insert(own.end(), found.begin() + static_cast<std::ptrdiff_t>(size(i) * width),
-                   found.begin() + static_cast<std::ptrdiff_t>((size(i) + 1) * width));
-      return own;
-    };
-    const auto first_k = [&](std::vector<int>&& found) {
+    const Eigen::Index kept = keeps_all ? all : std::ssize(chosen);
+    const auto kept_sets = [&](std::vector<int>&& found) {
       // Columns beyond K hold −1 alone; missing ones stand for it.
-      const std::size_t rows_of_block = keeps_all ? size(all) : chosen.size(),
-                        width = found.size() / rows_of_block;
-      if (width == static_cast<std::size_t>(k)) return std::move(found);
-      std::vector<int> own;
-      for (std::size_t i = 0; i < rows_of_block; ++i) {
-        for (std::size_t j = 0; j < static_cast<std::size_t>(k); ++j)
-          own.push_back(j < width ? found[i * width + j] : -1);
+      const std::size_t width = found.size() / size(all);
+      if (keeps_all && width == size(k)) {
+        sets = std::move(found);
+        return;
       }
-      return own;
+      sets.assign(size(kept * k), -1);
+      for (Eigen::Index i = 0; i < kept; ++i) {
+        const int* const own = &found[size(keeps_all ? i : chosen[size(i)]) * width];
+        std::copy_n(own, std::min(width, size(k)), &sets[size(i * k)]);
+      }
     };
+    sets.clear();
+    next.clear();
+    entropies.clear();
+    const double *of_r = nullptr, *of_selection = nullptr;
+    Eigen::Index experts = 0;
     if (kind == RoutingKind::experts) {
-      block.sets = first_k(kept_ids(read_ids(piece, first, count, row)));
+      kept_sets(read_ids(piece, first, count, row));
     } else {
-      Matrix values = piece.read(first, count);
-      values.resize(all, piece.shape().back());
-      Matrix scores;  // of the selection
+      piece.read(first, count, values);
+      experts = piece.shape().back();
+      values.resize(all, experts);
+      if (kind != RoutingKind::gates) {
+        // Rows that do not count may hold anything. A row of equal values stands in their place.
+        for (std::int64_t i = 0; i < all && !keeps_all; ++i) {
+          if (!rows->is_kept(row + i)) values.row(i).setConstant(1.0 / static_cast<double>(experts));
+        }
+        if (kind == RoutingKind::logits)
+          check_logits(piece, first, values);
+        else
+          check_probabilities(piece, first, values);
+      }
+      if (!keeps_all) picked = values(chosen, Eigen::all);
+      Matrix& own = keeps_all ? values : picked;
+      of_selection = own.data();
       if (kind == RoutingKind::gates) {
-        values = kept(std::move(values));
-        for (double& value : values.reshaped())
+        for (double& value : own.reshaped())
           value = value > 0 || (is_closed_by_infinity && std::isfinite(value)) ? value : kClosed;
-        scores = std::move(values);
+      } else if (kind == RoutingKind::probabilities) {
+        of_r = own.data();
       } else {
-        if (keeps_all) {
-          if (kind == RoutingKind::logits)
-            check_logits(piece, first, values);
-          else
-            values = probabilities_of(piece, first, values);
+        r.resize(kept, experts);
+        of_r = r.data();
+        if (is_sigmoid) own = (1 + (-own.array()).exp()).inverse().matrix();
+        if (is_sigmoid || kind == RoutingKind::scores) {
+          for (Eigen::Index i = 0; i < kept; ++i) r.row(i) = own.row(i) / own.row(i).sum();
         } else {
-          // Rows that do not count may hold anything. A row of equal values stands in their place.
-          for (std::int64_t i = 0; i < all; ++i) {
-            if (!rows->is_kept(row + i)) values.row(i).setConstant(1.0 / static_cast<double>(values.cols()));
-          }
-          if (kind == RoutingKind::logits)
-            check_logits(piece, first, values);
-          else
-            values = probabilities_of(piece, first, values);
-          values = kept(std::move(values));
-        }
-        if (kind == RoutingKind::logits && rule.score == SelectionRule::Score::sigmoid)
-          values = (1 + (-values.array()).exp()).inverse().matrix();
-        if (kind == RoutingKind::scores ||
-            (kind == RoutingKind::logits && rule.score == SelectionRule::Score::sigmoid)) {
-          block.probabilities = values;
-          for (Eigen::Index i = 0; i < values.rows(); ++i) block.probabilities.row(i) /= values.row(i).sum();
-        } else {
-          block.probabilities = kind == RoutingKind::logits ? softmax(values) : values;
-        }
-        // A bias on a softmax is added to the probabilities.
-        scores = bias.size() > 0 && rule.score == SelectionRule::Score::softmax && kind == RoutingKind::logits
-                     ? block.probabilities
-                     : std::move(values);
-      }
-      if (wants_sets || rule.score == SelectionRule::Score::selected) {
-        block.selection = kind == RoutingKind::gates ? std::move(scores) : biased_scores(scores, rule, bias);
-        const Eigen::Index count_of = block.selection.rows();
-        block.sets.resize(size(count_of) * static_cast<std::size_t>(k));
-        if (ids.empty()) {
-          for (Eigen::Index i = 0; i < count_of; ++i)
-            select_experts(block.selection.row(i).transpose(), k,
-                           &block.sets[size(i) * static_cast<std::size_t>(k)]);
-        } else {
-          const NpyReader& own = ids[static_cast<std::size_t>(batch)];
-          block.sets = first_k(kept_ids(read_ids(own, first, count, row)));
-        }
-        if (rule.score == SelectionRule::Score::selected) {
-          for (Eigen::Index i = 0; i < count_of; ++i) {
-            Vector chosen_alone = Vector::Zero(experts);
-            for (int j = 0; j < k; ++j) {
-              const int expert =
-                  block.sets[size(i) * static_cast<std::size_t>(k) + static_cast<std::size_t>(j)];
-              if (expert >= 0) chosen_alone[expert] = block.probabilities(i, expert);
-            }
-            block.probabilities.row(i) = chosen_alone.transpose() / chosen_alone.sum();
-          }
+          entropies.resize(size(kept));
+          kernels::softmax_entropies(own.data(), static_cast<int>(kept), static_cast<int>(experts), r.data(),
+                                     entropies.data());
+          // A bias on a softmax is added to the probabilities.
+          if (bias.size() > 0 && rule.score == SelectionRule::Score::softmax) of_selection = r.data();
         }
       }
     }
-    const Eigen::Index count_of = keeps_all ? all : static_cast<Eigen::Index>(chosen.size());
-    if (!unserved.empty() && !block.sets.empty()) {
-      for (Eigen::Index i = 0; i < count_of; ++i) {
-        const std::int64_t of_file = row + (keeps_all ? i : chosen[size(i)]);
-        if (unserved[static_cast<std::size_t>(of_file)])
-          std::fill_n(block.sets.begin() + static_cast<std::ptrdiff_t>(i * k), k, -1);
+    const bool keeps_chosen_alone = rule.score == SelectionRule::Score::selected;
+    if (kind != RoutingKind::experts && (wants_sets || keeps_chosen_alone)) {
+      if (kind != RoutingKind::gates && (bias.size() > 0 || rule.groups > 1)) {
+        bias_scores({of_selection, kept, experts}, rule, bias, biased);
+        of_selection = biased.data();
+      }
+      if (ids.empty()) {
+        sets.resize(size(kept * k));
+        next.resize(size(kept));
+        kernels::find_largest_of_rows(of_selection, static_cast<int>(kept), static_cast<int>(experts), k,
+                                      sets.data(), next.data());
+      } else {
+        kept_sets(read_ids(ids[static_cast<std::size_t>(batch)], first, count, row));
+      }
+      if (keeps_chosen_alone) keep_chosen_alone(sets, r);
+    }
+    const MatrixView probabilities(of_r, of_r ? kept : 0, of_r ? experts : 0);
+    if (wants_sets && of_r && (entropies.empty() || keeps_chosen_alone)) {
+      const Vector own = routing_entropies(probabilities);
+      entropies.assign(own.begin(), own.end());
+    }
+    if (!unserved.empty()) {
+      for (Eigen::Index i = 0; i < kept && !sets.empty(); ++i) {
+        if (unserved[static_cast<std::size_t>(row + (keeps_all ? i : chosen[size(i)]))])
+          std::fill_n(&sets[size(i * k)], k, -1);
       }
     }
-    done += count_of;
-    visit(block);
+    const bool has_selection = of_selection && wants_sets;
+    visit({done, kept, probabilities,
+           MatrixView(of_selection, has_selection ? kept : 0, has_selection ? experts : 0), sets, next,
+           entropies, row + all > last_kept});
+    done += kept;
   });
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,12 +34,16 @@ struct KeptRows {
   bool is_kept(std::int64_t row) const { return flags.empty() || flags[static_cast<std::size_t>(row)] != 0; }
 };
 
-/// Consecutive kept rows.
+/// Consecutive kept rows. What a block shows stays until the next block.
 struct RoutedBlock {
-  Eigen::Index first = 0;  ///< the block's first row among the kept ones
-  Matrix probabilities;    ///< r (rows, E); empty where they are unknown
-  Matrix selection;  ///< what the K largest of are selected (rows, E), −∞ outside the kept groups; or empty
-  std::vector<int> sets;  ///< (rows · K) by falling selection score, −1 for none
+  Eigen::Index first = 0;    ///< the block's first row among the kept ones
+  Eigen::Index rows = 0;     ///< n of the block
+  MatrixView probabilities;  ///< r (n, E); empty where they are unknown
+  /// What the K largest of are selected (n, E), −∞ outside the kept groups; empty for ids and without sets.
+  MatrixView selection;
+  std::span<const int> sets;  ///< (n · K) by falling selection score, −1 for none
+  std::span<const int> next;  ///< (n) the first that is not selected, or −1; empty where ids are given
+  std::span<const double> entropies;  ///< H(r) of each row; empty without sets
   bool is_last = true;
 };
 
@@ -59,13 +64,14 @@ class LayerRouting {
   bool is_ordered = true;               ///< whether sets come by score
   bool is_renormalised = false;         ///< rows of probabilities are divided by their sums
   double sum_tolerance = 1e-3;          ///< of sums of probabilities
+  bool is_finite = false;               ///< all values that count are known to be finite
 
   bool has_probabilities() const;
   /// Whether the first choice of a row is known.
   bool has_first_choice() const { return is_ordered || rule.top_k == 1; }
 
-  /// Visits all kept rows in order. Blocks end at the ends of samples. `wants_sets` computes
-  /// the sets and the selection scores, too. Throws UserError for values that are no routing.
+  /// Visits all kept rows in order. Blocks end at the ends of samples. `wants_sets` computes the sets, the
+  /// selection scores and the entropies, too. Throws UserError for values that are no routing.
   void visit(bool wants_sets, const std::function<void(const RoutedBlock&)>& visit) const;
   /// The experts of all kept rows (n · K).
   std::vector<int> sets() const;
@@ -83,11 +89,9 @@ class LayerRouting {
   static std::int64_t positions(const NpyReader& piece);
 
  private:
-  Matrix probabilities_of(const NpyReader& piece, std::int64_t first, const Matrix& values) const;
+  void check_probabilities(const NpyReader& piece, std::int64_t first, Matrix& values) const;
   void check_logits(const NpyReader& piece, std::int64_t first, const Matrix& values) const;
+  void keep_chosen_alone(std::span<const int> sets, Matrix& probabilities) const;
 };
-
-/// The K experts of largest selection score of a row (E): −1 fills up where fewer are finite.
-void select_experts(const Eigen::Ref<const Vector>& selection, int k, int* experts);
 
 }  // namespace moelab

@@ -205,6 +205,7 @@ Column RecordFile::column(const std::vector<std::string>& fields) const {
             const NpyFormat format = parse_npy_header(*packed);
             if (format.fortran_order || packed->size() != format.header_bytes + format.value_bytes())
               refuse(i, fmt::format("'{}' is a damaged .npy array in base64", field));
+            if (format.is_big_endian) refuse(i, fmt::format("'{}' holds big-endian values", field));
             part = {format.type, format.shape, packed->substr(format.header_bytes)};
           } catch (const std::runtime_error& refusal) {
             refuse(i, fmt::format("'{}' {}", field, refusal.what()));

@@ -196,12 +196,21 @@ OrderedArray ordered(NpyReader array, std::string axes, const AxesSetting& setti
   std::stable_sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
     return kCanonicalAxes.find(axes[left]) < kCanonicalAxes.find(axes[right]);
   });
-  const bool is_stack = axes.find('L') != std::string::npos;
+  const std::size_t layers_at = axes.find('L');
+  const bool is_stack = layers_at != std::string::npos;
+  // A stack whose other axes are in order is cut where it lies.
+  std::vector<std::size_t> rest = order;
+  std::erase(rest, layers_at);
+  const bool is_cut = is_stack && !array.is_fortran() && std::is_sorted(rest.begin(), rest.end());
   const bool is_moved = !std::is_sorted(order.begin(), order.end());
-  if (is_moved || (array.is_fortran() && (is_stack || axes.find('N') != std::string::npos)))
+  if (!is_cut && (is_moved || (array.is_fortran() && (is_stack || axes.find('N') != std::string::npos)))) {
     array = array.transposed(order);
+    std::string moved;
+    for (const std::size_t place : order) moved += axes[place];
+    axes = moved;
+  }
   std::map<char, std::int64_t> size_of;
-  for (std::size_t i = 0; i < axes.size(); ++i) size_of[axes[order[i]]] = array.shape()[i];
+  for (std::size_t i = 0; i < axes.size(); ++i) size_of[axes[i]] = array.shape()[i];
   const auto of = [&](char letter) { return size_of.contains(letter) ? size_of[letter] : 1; };
   OrderedArray made;
   made.is_stack = is_stack;
@@ -226,7 +235,7 @@ OrderedArray ordered(NpyReader array, std::string axes, const AxesSetting& setti
   }
   for (std::int64_t layer = 0; layer < of('L'); ++layer) {
     made.layers.push_back(
-        array.part(layer * frame.rows * width, shape, fmt::format("{}[{}]", array.name(), layer)));
+        array.slice(axes.find('L'), layer, shape, fmt::format("{}[{}]", array.name(), layer)));
   }
   return made;
 }

@@ -950,7 +950,7 @@ class RoutingBuilder {
     // Logits of the chosen experts alone: -inf elsewhere, at other experts from row to row.
     const auto is_chosen_alone = [&](const ValueScan& scan) {
       return scan.is_constant_open && scan.open >= 1 && (top_k_ == 0 || scan.open == top_k_) &&
-             std::count(scan.ever_open.begin(), scan.ever_open.end(), true) > scan.open;
+             scan.ever_open_count > scan.open;
     };
     bool all_chosen = kind == RoutingKind::logits;
     for (std::size_t at = 0; at < layers.size(); ++at)
@@ -1051,6 +1051,7 @@ class RoutingBuilder {
                               (!is_one_array_ || scan.largest_error > kRoundingError) &&
                               scan.largest_error <= tolerance;
       if (layer.is_renormalised) layer.sum_tolerance = tolerance;
+      layer.is_finite = scan.is_finite;
       if (layer.is_renormalised && is_main && scan.largest_error > kRoundingError)
         note(fmt::format(
             "layer {}: probabilities of low precision, sums are off by up to {:.2g}; rows are divided by "
@@ -1149,6 +1150,7 @@ class RoutingBuilder {
     // What the scores choose, for all rows of the files: capacities count padding, too.
     LayerRouting by_score = layer;
     by_score.ids.clear();
+    by_score.is_finite = false;
     auto everywhere = std::make_shared<KeptRows>();
     everywhere->all = everywhere->kept = routing_.rows->all;
     by_score.rows = everywhere;

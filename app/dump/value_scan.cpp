@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+
+#include "sim/base/kernels/scores.h"
 
 namespace moelab {
 namespace {
@@ -12,61 +15,92 @@ bool is_low_precision_number(double value) {
                                                   static_cast<float>(Eigen::half(single)) == single);
 }
 
+bool is_of_low_precision(NpyType type) {
+  return type == NpyType::bfloat16 || type == NpyType::float16;
+}
+
+/// One row, and what a kernel found of it.
+void add_row(const double* values, const kernels::RowSummary& row, bool may_be_precise, ValueScan& scan) {
+  const std::span<const double> all(values, scan.ever_open.size());
+  std::int64_t above = row.above_zero, open = std::ssize(all);
+  double sum = row.sum;
+  bool is_uniform = row.least == row.largest;
+  if (row.is_finite) {
+    scan.all_nan = false;
+    if (row.least != 0 || row.largest != 0) scan.all_zero = false;
+    if (row.least < 0) scan.has_negative = true;
+    if (!(row.least >= 0 && row.largest <= 1)) scan.in_unit = false;
+    scan.largest = std::max(scan.largest, row.largest);
+  } else {
+    scan.is_finite = false;
+    above = open = 0;
+    sum = 0;
+    is_uniform = true;
+    for (const double value : all) {
+      if (std::isnan(value)) {
+        scan.in_unit = scan.sums_to_one = scan.is_constant_count = scan.all_zero = scan.all_whole = false;
+        continue;
+      }
+      scan.all_nan = false;
+      if (value != 0) scan.all_zero = false;
+      if (value < 0 && std::isfinite(value)) scan.has_negative = true;
+      if (std::isfinite(value)) scan.largest = std::max(scan.largest, value);
+      if (!(value >= 0 && value <= 1)) scan.in_unit = false;
+      if (value > 0) ++above;
+      if (std::isfinite(value)) ++open;
+      if (value != all.front()) is_uniform = false;
+      sum += value;
+    }
+  }
+  for (std::size_t e = 0; scan.ever_open_count < std::ssize(all) && e < all.size(); ++e) {
+    if (!std::isfinite(all[e]) || scan.ever_open[e]) continue;
+    scan.ever_open[e] = true;
+    ++scan.ever_open_count;
+  }
+  for (std::size_t e = 0; scan.all_whole && e < all.size(); ++e)
+    scan.all_whole = std::isnan(all[e]) || (all[e] >= 0 && std::floor(all[e]) == all[e]);
+  for (std::size_t e = 0; may_be_precise && scan.is_low_precision && e < all.size(); ++e)
+    scan.is_low_precision = std::isnan(all[e]) || is_low_precision_number(all[e]);
+  if (scan.open < 0) scan.open = open;
+  if (scan.open != open) scan.is_constant_open = false;
+  if (above == 0) {
+    ++scan.zero_rows;
+  } else {
+    if (scan.above_zero < 0) scan.above_zero = above;
+    if (scan.above_zero != above) scan.is_constant_count = false;
+    scan.most_above_zero = std::max(scan.most_above_zero, above);
+  }
+  if (is_uniform) ++scan.uniform_rows;
+  const double error = std::abs(sum - 1);
+  scan.largest_error = std::max(scan.largest_error, std::isnan(error) ? 1e300 : error);
+  if (!(error <= 4e-3)) scan.sums_to_one = false;
+}
+
 }  // namespace
 
 ValueScan scan_values(const LayerRouting& layer, int experts) {
   ValueScan scan;
   scan.ever_open.assign(static_cast<std::size_t>(experts), false);
-  LayerRouting::visit_blocks(layer.pieces, [&](const NpyReader& piece, std::int64_t first, std::int64_t count,
-                                               std::int64_t row) {
-    Matrix values = piece.read(first, count);
-    values.resize(values.size() / experts, experts);
-    for (Eigen::Index i = 0; i < values.rows(); ++i) {
-      if (!layer.rows->is_kept(row + i)) continue;
-      ++scan.rows;
-      double sum = 0;
-      std::int64_t above = 0, open = 0;
-      bool is_uniform = true;
-      for (int e = 0; e < experts; ++e) {
-        const double value = values(i, e);
-        if (std::isnan(value)) {
-          if (scan.nan_place.empty()) {
+  Matrix values;
+  std::vector<kernels::RowSummary> summaries;
+  LayerRouting::visit_blocks(
+      layer.pieces, [&](const NpyReader& piece, std::int64_t first, std::int64_t count, std::int64_t row) {
+        piece.read(first, count, values);
+        values.resize(values.size() / experts, experts);
+        summaries.resize(size(values.rows()));
+        kernels::summarize_rows(values.data(), static_cast<int>(values.rows()), experts, summaries.data());
+        for (Eigen::Index i = 0; i < values.rows(); ++i) {
+          if (!layer.rows->is_kept(row + i)) continue;
+          ++scan.rows;
+          add_row(&values(i, 0), summaries[size(i)], !is_of_low_precision(piece.type()), scan);
+          if (summaries[size(i)].is_finite || !scan.nan_place.empty()) continue;
+          for (Eigen::Index e = 0; e < experts && scan.nan_place.empty(); ++e) {
             const std::int64_t per_sample = LayerRouting::positions(piece);
-            scan.nan_place = piece.place_of(first + i / per_sample, i % per_sample * experts + e);
+            if (std::isnan(values(i, e)))
+              scan.nan_place = piece.place_of(first + i / per_sample, i % per_sample * experts + e);
           }
-          scan.in_unit = scan.sums_to_one = scan.is_constant_count = scan.all_zero = scan.all_whole = false;
-          continue;
         }
-        scan.all_nan = false;
-        if (value != 0) scan.all_zero = false;
-        if (value < 0 && std::isfinite(value)) scan.has_negative = true;
-        if (scan.all_whole && !(value >= 0 && std::floor(value) == value)) scan.all_whole = false;
-        if (std::isfinite(value)) scan.largest = std::max(scan.largest, value);
-        if (!(value >= 0 && value <= 1)) scan.in_unit = false;
-        if (value > 0) ++above;
-        if (std::isfinite(value)) {
-          ++open;
-          scan.ever_open[static_cast<std::size_t>(e)] = true;
-        }
-        if (value != values(i, 0)) is_uniform = false;
-        sum += value;
-        if (scan.is_low_precision && !is_low_precision_number(value)) scan.is_low_precision = false;
-      }
-      if (scan.open < 0) scan.open = open;
-      if (scan.open != open) scan.is_constant_open = false;
-      if (above == 0) {
-        ++scan.zero_rows;
-      } else {
-        if (scan.above_zero < 0) scan.above_zero = above;
-        if (scan.above_zero != above) scan.is_constant_count = false;
-        scan.most_above_zero = std::max(scan.most_above_zero, above);
-      }
-      if (is_uniform) ++scan.uniform_rows;
-      const double error = std::abs(sum - 1);
-      scan.largest_error = std::max(scan.largest_error, std::isnan(error) ? 1e300 : error);
-      if (!(error <= 4e-3)) scan.sums_to_one = false;
-    }
-  });
+      });
   if (scan.has_negative) scan.is_constant_count = false;
   return scan;
 }

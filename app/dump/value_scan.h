@@ -13,11 +13,12 @@ namespace moelab {
 
 /// What the values of a layer look like.
 struct ValueScan {
-  bool is_empty = true, all_nan = true, all_zero = true, in_unit = true, sums_to_one = true;
+  bool all_nan = true, all_zero = true, in_unit = true, sums_to_one = true;
   bool is_low_precision = true;  ///< all numbers are bfloat16 or float16 numbers
   bool is_constant_count =
       true;                   ///< every row that is not zero has as many entries above 0, the others are 0
   bool has_negative = false;  ///< finite numbers below 0
+  bool is_finite = true;      ///< all numbers
   bool all_whole = true;      ///< whole numbers of at least 0
   double largest = 0;         ///< finite number
   std::int64_t rows = 0, zero_rows = 0, uniform_rows = 0;
@@ -25,6 +26,7 @@ struct ValueScan {
   bool is_constant_open = true;  ///< every row has as many finite entries
   std::int64_t open = -1;
   std::vector<bool> ever_open;  ///< experts with a finite entry
+  std::ptrdiff_t ever_open_count = 0;
   double largest_error = 0;
   std::string nan_place;
 };

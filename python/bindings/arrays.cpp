@@ -33,7 +33,7 @@ std::optional<NpyType> type_of(const nb::dlpack::dtype& type) {
       if (type.bits == 8) return is_signed ? NpyType::int8 : NpyType::uint8;
       if (type.bits == 16) return is_signed ? NpyType::int16 : NpyType::uint16;
       if (type.bits == 32) return is_signed ? NpyType::int32 : NpyType::uint32;
-      if (type.bits == 64 && is_signed) return NpyType::int64;
+      if (type.bits == 64) return is_signed ? NpyType::int64 : NpyType::uint64;
       return std::nullopt;
     case Code::Bool:
       return NpyType::boolean;

@@ -23,7 +23,7 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kVersionEnd = 8;
 constexpr std::size_t kMaxDimensions = 32;  // NumPy's own limit
 constexpr std::string_view kAllowedTypes =
-    "little-endian float16, float32, float64, int8 to int64, uint8 to uint32 and bool are read";
+    "float16, float32, float64, int8 to int64, uint8 to uint64 and bool are read";
 
 struct TypeEntry {
   NpyType type;
@@ -32,7 +32,7 @@ struct TypeEntry {
   std::size_t bytes;
 };
 
-constexpr std::array<TypeEntry, 13> kTypes = {{{NpyType::float16, "f2", "float16", 2},
+constexpr std::array<TypeEntry, 14> kTypes = {{{NpyType::float16, "f2", "float16", 2},
                                                {NpyType::float32, "f4", "float32", 4},
                                                {NpyType::float64, "f8", "float64", 8},
                                                {NpyType::int8, "i1", "int8", 1},
@@ -42,6 +42,7 @@ constexpr std::array<TypeEntry, 13> kTypes = {{{NpyType::float16, "f2", "float16
                                                {NpyType::uint8, "u1", "uint8", 1},
                                                {NpyType::uint16, "u2", "uint16", 2},
                                                {NpyType::uint32, "u4", "uint32", 4},
+                                               {NpyType::uint64, "u8", "uint64", 8},
                                                {NpyType::boolean, "b1", "bool", 1},
                                                {NpyType::bfloat16, "", "bfloat16", 2},
                                                {NpyType::void16, "V2", "void16", 2}}};
@@ -63,16 +64,17 @@ std::string quoted(std::string_view text) {
   return "'" + shown + (text.size() > kLongest ? "…'" : "'");
 }
 
-NpyType parse_type(std::string_view descr) {
+/// Sets the type and the order of bytes.
+void parse_type(std::string_view descr, NpyFormat& format) {
   if (descr.size() < 2) refuse("holds values of type " + quoted(descr) + "; " + std::string(kAllowedTypes));
   const char order = descr.front();
   const std::string_view code = descr.substr(1);
   for (const TypeEntry& entry : kTypes) {
     if (entry.code != code) continue;
-    if (entry.bytes == 1 || order == '<') return entry.type;
-    if (order == '>')
-      refuse(fmt::format("holds big-endian values ({}); save array.astype('<{}') instead: {}", quoted(descr),
-                         code, kAllowedTypes));
+    if (entry.bytes > 1 && order != '<' && order != '>') continue;
+    format.type = entry.type;
+    format.is_big_endian = entry.bytes > 1 && order == '>';
+    return;
   }
   std::string kind;
   if (code.front() == 'O') kind = "Python objects ";
@@ -96,7 +98,7 @@ class Parser {
       expect(':');
       if (key == "descr" && !has_type) {
         has_type = true;
-        format.type = type();
+        type(format);
       } else if (key == "fortran_order" && !has_order) {
         has_order = true;
         format.fortran_order = truth();
@@ -147,11 +149,11 @@ class Parser {
     return value;
   }
 
-  NpyType type() {
+  void type(NpyFormat& format) {
     skip_space();
     if (at_ < text_.size() && (text_[at_] == '[' || text_[at_] == '('))
       refuse("holds a structured type, an array with fields; " + std::string(kAllowedTypes));
-    return parse_type(string());
+    parse_type(string(), format);
   }
 
   bool truth() {
@@ -251,9 +253,18 @@ std::shared_ptr<const InputFile> open_array(const std::filesystem::path& file, c
 
 template <class Stored, class Value>
 void convert_as(const char* bytes, std::int64_t count, Value* values, std::int64_t stride) {
-  for (std::int64_t i = 0; i < count; ++i) {
+  // Groups of a fixed size are converted by vectors.
+  constexpr std::int64_t kGroup = 16, kBytes = static_cast<std::int64_t>(sizeof(Stored));
+  std::int64_t done = 0;
+  for (; stride == 1 && done + kGroup <= count; done += kGroup) {
+    Stored stored[kGroup];
+    std::memcpy(stored, bytes + done * kBytes, sizeof(stored));
+    Value* const to = values + done;
+    for (std::int64_t i = 0; i < kGroup; ++i) to[i] = static_cast<Value>(stored[i]);
+  }
+  for (std::int64_t i = done; i < count; ++i) {
     Stored stored;
-    std::memcpy(&stored, bytes + i * static_cast<std::int64_t>(sizeof(Stored)), sizeof(Stored));
+    std::memcpy(&stored, bytes + i * kBytes, sizeof(Stored));
     values[i * stride] = static_cast<Value>(stored);
   }
 }
@@ -282,6 +293,8 @@ void convert(NpyType type, const char* bytes, std::int64_t count, Value* values,
       return convert_as<std::uint16_t>(bytes, count, values, stride);
     case NpyType::uint32:
       return convert_as<std::uint32_t>(bytes, count, values, stride);
+    case NpyType::uint64:
+      return convert_as<std::uint64_t>(bytes, count, values, stride);
     case NpyType::bfloat16:
     case NpyType::void16:
       return convert_as<Eigen::bfloat16>(bytes, count, values, stride);
@@ -405,7 +418,7 @@ NpyReader NpyReader::as(NpyType type) const {
 }
 
 NpyReader NpyReader::part(std::int64_t first, std::vector<std::int64_t> shape, std::string name) const {
-  MOELAB_EXPECT(!format_.fortran_order);
+  MOELAB_EXPECT(!format_.fortran_order && (run_ == 0 || first == 0));
   NpyReader other = *this;
   other.name_ = std::move(name);
   other.format_.shape = std::move(shape);
@@ -414,11 +427,23 @@ NpyReader NpyReader::part(std::int64_t first, std::vector<std::int64_t> shape, s
   return other;
 }
 
+NpyReader NpyReader::slice(std::size_t axis, std::int64_t index, std::vector<std::int64_t> shape,
+                           std::string name) const {
+  MOELAB_EXPECT(!format_.fortran_order && run_ == 0);
+  std::int64_t run = 1;
+  for (std::size_t after = axis + 1; after < this->shape().size(); ++after) run *= this->shape()[after];
+  NpyReader other = part(index * run, std::move(shape), std::move(name));
+  other.run_ = run;
+  other.stride_ = run * this->shape()[axis];
+  return other;
+}
+
 NpyReader NpyReader::reshaped(std::vector<std::int64_t> shape) const {
   return part(0, std::move(shape), name_);
 }
 
 NpyReader NpyReader::transposed(const std::vector<std::size_t>& order) const {
+  MOELAB_EXPECT(run_ == 0);
   const std::size_t axes = shape().size();
   std::vector<std::size_t> strides(axes, byte_size(type())), moved(axes);
   if (format_.fortran_order) {
@@ -428,7 +453,7 @@ NpyReader NpyReader::transposed(const std::vector<std::size_t>& order) const {
     for (std::size_t axis = axes - 1; axis-- > 0;)
       strides[axis] = strides[axis + 1] * static_cast<std::size_t>(shape()[axis + 1]);
   }
-  NpyFormat format{type(), false, {}, 0};
+  NpyFormat format{type(), false, {}, 0, format_.is_big_endian};
   for (std::size_t axis = 0; axis < axes; ++axis) {
     format.shape.push_back(shape()[order[axis]]);
     moved[axis] = strides[order[axis]];
@@ -516,16 +541,39 @@ void NpyReader::read_values(std::int64_t first, std::int64_t count, Value* value
   const auto offset = [&](std::int64_t entry) {
     return format_.header_bytes + static_cast<std::uint64_t>(entry * width);
   };
-  const auto bytes_at = [&](std::int64_t entry, std::int64_t count_of, std::vector<char>& buffer) {
-    if (memory_) return memory_ + offset(entry);
+  std::vector<char> buffer;
+  const auto bytes_at = [&](std::int64_t entry, std::int64_t count_of) {
+    if (memory_ && !format_.is_big_endian) return memory_ + offset(entry);
     buffer.resize(static_cast<std::size_t>(count_of * width));
-    file_->read(offset(entry), buffer.data(), buffer.size());
+    if (memory_)
+      std::copy_n(memory_ + offset(entry), buffer.size(), buffer.data());
+    else
+      file_->read(offset(entry), buffer.data(), buffer.size());
+    for (std::size_t at = 0; format_.is_big_endian && at < buffer.size();
+         at += static_cast<std::size_t>(width))
+      std::reverse(&buffer[at], &buffer[at] + width);
     return static_cast<const char*>(buffer.data());
   };
-  std::vector<char> buffer;
   if (!format_.fortran_order) {
-    const std::int64_t entries = count * row_size_;
-    convert(type(), bytes_at(first * row_size_, entries, buffer), entries, values, 1);
+    // Pieces that stay in the cache until they are converted. What lies between short runs is read as well.
+    const std::int64_t begin = first * row_size_, end = begin + count * row_size_;
+    const std::int64_t most = static_cast<std::int64_t>(FileContent::kBlock) / width;
+    for (std::int64_t entry = begin; entry < end;) {
+      const std::int64_t run = run_ > 0 ? run_ : end, inside = entry % run,
+                         at = entry / run * stride_ + inside;
+      const std::int64_t runs = run_ > 0 && inside == 0 ? std::min(most / stride_, (end - entry) / run) : 0;
+      Value* const to = values + (entry - begin);
+      if (runs < 2) {
+        const std::int64_t entries = std::min({most, run - inside, end - entry});
+        convert(type(), bytes_at(at, entries), entries, to, 1);
+        entry += entries;
+        continue;
+      }
+      const char* const bytes = bytes_at(at, (runs - 1) * stride_ + run);
+      for (std::int64_t i = 0; i < runs; ++i)
+        convert(type(), bytes + i * stride_ * width, run, to + i * run, 1);
+      entry += runs * run;
+    }
     return;
   }
   // Consecutive columns are read together, as many as fit a block.
@@ -536,16 +584,21 @@ void NpyReader::read_values(std::int64_t first, std::int64_t count, Value* value
     for (group = 1; group < most && entry + group < columns; ++group) {
       if (column(entry + group) != column(entry) + group) break;
     }
-    const char* const bytes = bytes_at(column(entry) * rows() + first, (group - 1) * rows() + count, buffer);
+    const char* const bytes = bytes_at(column(entry) * rows() + first, (group - 1) * rows() + count);
     for (std::int64_t i = 0; i < group; ++i)
       convert(type(), bytes + i * rows() * width, count, values + entry + i, row_size_);
   }
 }
 
 Matrix NpyReader::read(std::int64_t first, std::int64_t count) const {
-  Matrix values(count, row_size_);
-  read_values(first, count, values.data());
+  Matrix values;
+  read(first, count, values);
   return values;
+}
+
+void NpyReader::read(std::int64_t first, std::int64_t count, Matrix& values) const {
+  values.resize(count, row_size_);
+  read_values(first, count, values.data());
 }
 
 Matrix NpyReader::read_finite(std::int64_t first, std::int64_t count) const {
@@ -565,6 +618,12 @@ std::vector<std::int64_t> NpyReader::read_integers(std::int64_t first, std::int6
     refuse(fmt::format("holds {} values, needs integers (array.astype('int64'))", type_name(type())));
   std::vector<std::int64_t> values(static_cast<std::size_t>(count * row_size_));
   read_values(first, count, values.data());
+  for (std::size_t i = 0; type() == NpyType::uint64 && i < values.size(); ++i) {
+    if (values[i] >= 0) continue;
+    const std::int64_t place = static_cast<std::int64_t>(i);
+    refuse(fmt::format("holds {} in {}; needs integers below 2^63", static_cast<std::uint64_t>(values[i]),
+                       place_of(first + place / row_size_, place % row_size_)));
+  }
   return values;
 }
 

@@ -33,7 +33,7 @@ std::string npz_bytes(const std::vector<std::pair<std::string, std::string>>& ar
 
 // Headers of .npy files (NEP 1)
 
-/// The types of values that can be read, all little-endian.
+/// The types of values that can be read.
 /// NumPy has no bfloat16: no .npy file says that it holds them. It writes them as `void16`, two bytes that it
 /// does not know.
 enum class NpyType {
@@ -47,6 +47,7 @@ enum class NpyType {
   uint8,
   uint16,
   uint32,
+  uint64,
   boolean,
   bfloat16,
   void16
@@ -64,6 +65,7 @@ struct NpyFormat {
   bool fortran_order = false;  ///< the first index runs fastest
   std::vector<std::int64_t> shape;
   std::size_t header_bytes = 0;  ///< the offset of the values
+  bool is_big_endian = false;    ///< the first byte of a value is the highest
 
   /// Bytes of all values. parse_npy_header ensures that this does not overflow.
   std::uint64_t value_bytes() const;
@@ -77,7 +79,7 @@ constexpr std::size_t kMaxNpyHeader = 1u << 16;
 
 /// Parses the beginning of a file. Bytes after the header are ignored. Throws std::runtime_error with a
 /// message that completes "the file …": "is not a .npy file: …". Refuses keys other than descr, fortran_order
-/// and shape, other types (big-endian, complex, text, objects, fields), more than 32 dimensions, and a shape
+/// and shape, other types (complex, text, objects, fields), more than 32 dimensions, and a shape
 /// of more than 2^63 − 1 bytes.
 NpyFormat parse_npy_header(std::string_view bytes);
 
@@ -115,6 +117,10 @@ class NpyReader {
   NpyReader as(NpyType type) const;
   /// `count` entries from entry `first` on, in C order, as an array of `shape`. The file has C order.
   NpyReader part(std::int64_t first, std::vector<std::int64_t> shape, std::string name) const;
+  /// array[…, index, …], whose axis `axis` is at one place, as an array of `shape`. The file has C order, and
+  /// the array is not a slice itself.
+  NpyReader slice(std::size_t axis, std::int64_t index, std::vector<std::int64_t> shape,
+                  std::string name) const;
   /// numpy.transpose: axis i of the result is axis order[i]. All values are read, unless the order stays.
   NpyReader transposed(const std::vector<std::size_t>& order) const;
   /// The same values with another shape. The file has C order.
@@ -128,9 +134,12 @@ class NpyReader {
   /// Rows first … first + count − 1 as (count, row_size), each row in C order for any order of the file.
   /// Throws std::out_of_range for missing rows, EnvironmentError if reading fails.
   Matrix read(std::int64_t first, std::int64_t count) const;
+  /// The same into a matrix, whose memory serves again where it is large enough.
+  void read(std::int64_t first, std::int64_t count, Matrix& values) const;
   /// The same. Throws UserError with the place if an entry is NaN or infinite.
   Matrix read_finite(std::int64_t first, std::int64_t count) const;
-  /// The same for integers and bools. Throws UserError for floating-point numbers.
+  /// The same for integers and bools. Throws UserError for floating-point numbers, and for integers of 2^63
+  /// and more.
   std::vector<std::int64_t> read_integers(std::int64_t first, std::int64_t count) const;
 
   /// The place of entry `entry` of a row: "row 5", "row 5, column 3", or "[5, 2, 3]" for three dimensions.
@@ -152,6 +161,8 @@ class NpyReader {
   const char* memory_ = nullptr;
   NpyFormat format_;
   std::int64_t row_size_ = 0;
+  // Of a slice: it consists of runs of so many entries, and a run begins so many entries after the one before.
+  std::int64_t run_ = 0, stride_ = 0;
   std::vector<std::int64_t> fortran_offsets_;  ///< for each entry of a row in C order, its column in the file
 };
 

@@ -101,7 +101,7 @@ TEST_CASE("routed tokens: a token without an expert is unserved, and a margin of
   RoutedTokens tokens({.experts = 3, .top_k = 1, .has_probabilities = true, .is_biased = true});
   const std::vector<double> r = {0.5, 0.3, 0.2}, scores = {0.1, 0.4, 0.2};
   const int second = 1, none = -1;
-  tokens.add({.experts = &second, .probabilities = r.data(), .selection = scores.data()});
+  tokens.add({.experts = &second, .probabilities = r.data(), .selection = scores.data(), .next = 2});
   tokens.add({.experts = &none, .probabilities = r.data()});
   const std::map<std::string, double> values = by_name(tokens.values());
   CHECK(values.at("unserved_share") == 0.5);

@@ -264,6 +264,57 @@ TEST_CASE("analyze: ids of experts: dense layers, absent rows, order, and what i
                 "names an expert twice");
 }
 
+TEST_CASE("analyze: arrays of the other byte order and ids of uint64 are read as they are") {
+  const Dumps dumps;
+  const auto as_type = [&](const std::string& bytes, const std::string& from, const std::string& to) {
+    std::string other = bytes;
+    other.replace(other.find(from), from.size(), to);
+    const std::size_t begin = other.find('\n') + 1;
+    for (std::size_t at = begin; to.front() == '>' && at < other.size(); at += 8)
+      std::reverse(&other[at], &other[at] + 8);
+    return other;
+  };
+  const std::vector<double> values = logits_of({{0, 1}, {2, 0}, {1, 2}}, 3);
+  const std::string logits = npy_bytes({3, 3}, std::span<const double>(values));
+  const Json plain = answer_of({"--logits", dumps.write("little.npy", logits), "--top-k", "2"});
+  const Json turned =
+      answer_of({"--logits", dumps.write("big.npy", as_type(logits, "<f8", ">f8")), "--top-k", "2"});
+  CHECK(turned.at("metrics") == plain.at("metrics"));
+  // The largest uint64 is −1, no expert.
+  const std::vector<std::int64_t> ids = {0, 2, 1, 3, 3, -1};
+  const std::string bytes = npy_bytes({3, 2}, std::span<const std::int64_t>(ids));
+  const std::vector<std::string> options = {"--expert-count", "4", "--by-score"};
+  const auto measured = [&](const std::string& type) {
+    std::vector<std::string> words = {"--experts", dumps.write("ids.npy", as_type(bytes, "<i8", type))};
+    words.insert(words.end(), options.begin(), options.end());
+    return answer_of(words).at("layers");
+  };
+  CHECK(measured("<i8").at(0).at("experts").at("load") == Json({0.2, 0.2, 0.2, 0.4}));
+  for (const char* const type : {"<u8", ">u8", ">i8"}) CHECK(measured(type) == measured("<i8"));
+}
+
+TEST_CASE("analyze: a stack is measured alike wherever its layers stand, on one thread and on several") {
+  const Dumps dumps;
+  std::vector<double> values, other;
+  for (int i = 0; i < 3 * 50 * 5; ++i) values.push_back(std::sin(1.7 * i) + 0.3 * std::cos(0.01 * i * i));
+  for (int token = 0; token < 50; ++token) {
+    for (int layer = 0; layer < 3; ++layer) {
+      for (int e = 0; e < 5; ++e)
+        other.push_back(values[static_cast<std::size_t>((layer * 50 + token) * 5 + e)]);
+    }
+  }
+  const Json by_layer =
+      answer_of({"--logits", dumps.reals("LTE", {3, 50, 5}, values), "--axes", "LTE", "--top-k", "2"});
+  const std::string by_token = dumps.reals("TLE", {50, 3, 5}, other);
+  for (const char* const threads : {"1", "2", "3"}) {
+    const Json answer =
+        answer_of({"--logits", by_token, "--axes", "TLE", "--top-k", "2", "--threads", threads});
+    for (const char* const part : {"layers", "means", "matrices", "checks"})
+      CHECK(answer.at(part) == by_layer.at(part));
+  }
+  CHECK(by_layer.at("layers").at(0).at("metrics") != by_layer.at("layers").at(1).at("metrics"));
+}
+
 TEST_CASE("analyze: with --top-k an expert that is always second is alive") {
   const Dumps dumps;
   std::vector<std::vector<int>> rows;
@@ -537,15 +588,18 @@ TEST_CASE("analyze: a header of .safetensors whose length looks like a pickle is
   CHECK(metric_of(answer_of({"--logits", dumps.write("padded.safetensors", bytes)}), 0, "tokens") == 2);
 }
 
-TEST_CASE("analyze: names of .npz files are labels") {
+TEST_CASE("analyze: names of .npz files are labels, in either byte order") {
   const Dumps dumps;
-  std::string names = npy_header("<U1", {4});
-  for (const char name : {'b', 'a', 'b', 'a'}) names += std::string{name, 0, 0, 0};
-  const std::string file = dumps.write("labels.npz", npz_bytes({{"domain", names}}));
-  const Json answer = answer_of(
-      {"--logits", dumps.reals("L", {4, 2}, {2, 0, 0, 2, 2, 0, 0, 2}), "--labels", file + ":domain"});
-  CHECK(layer_of(answer, 0).at("matrices").at("domain").at("rows") == Json({"a", "b"}));
-  CHECK(metric_of(answer, 0, "top1_cluster_nmi") == doctest::Approx(1));
+  for (const bool is_big : {false, true}) {
+    std::string names = npy_header(is_big ? ">U1" : "<U1", {4});
+    for (const char name : {'b', 'a', 'b', 'a'})
+      names += is_big ? std::string{0, 0, 0, name} : std::string{name, 0, 0, 0};
+    const std::string file = dumps.write("labels.npz", npz_bytes({{"domain", names}}));
+    const Json answer = answer_of(
+        {"--logits", dumps.reals("L", {4, 2}, {2, 0, 0, 2, 2, 0, 0, 2}), "--labels", file + ":domain"});
+    CHECK(layer_of(answer, 0).at("matrices").at("domain").at("rows") == Json({"a", "b"}));
+    CHECK(metric_of(answer, 0, "top1_cluster_nmi") == doctest::Approx(1));
+  }
 }
 
 TEST_CASE("analyze: --out writes tables of layers, experts and matrices") {

@@ -13,17 +13,19 @@ signed = np.where((i + j) % 2, -base, base)
 
 for name in ("float16", "float32", "float64", "int8", "int16", "int32", "int64"):
     np.save(f"{name}.npy", signed.astype(name))
-for name in ("uint8", "uint16", "uint32"):
+for name in ("uint8", "uint16", "uint32", "uint64"):
     np.save(f"{name}.npy", base.astype(name))
 np.save("bool.npy", (i + j) % 2 == 1)
 np.save("fortran.npy", np.asfortranarray(signed.astype("float32")))
 np.save("fortran_3d.npy", np.asfortranarray(signed.astype("int16").reshape(4, 2, 3)))
 np.save("vector.npy", signed[:, 0].astype("int64"))
+np.save("big_endian.npy", signed.astype(">f8"))
+np.save("big_endian_fortran.npy", np.asfortranarray(signed.astype(">f4")))
+np.save("big_endian_integers.npy", signed.astype(">i8"))
 for version in ((2, 0), (3, 0)):
     with open(f"version_{version[0]}.npy", "wb") as file:
         npy.write_array(file, signed.astype("float64"), version=version)
 
-np.save("refused_big_endian.npy", signed.astype(">f8"))
 np.save("refused_object.npy", np.array([[1, None]], dtype=object))
 np.save("refused_fields.npy", np.zeros(3, dtype=[("x", "f8"), ("y", "i4")]))
 np.save("refused_complex.npy", signed.astype("complex128"))
