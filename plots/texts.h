@@ -14,12 +14,13 @@ std::string with_replaced(std::string text, const std::string& part, const std::
 /// A printed number with the sign of a minus, and without the sign of a zero: "−0.5", "0.00".
 std::string signed_text(const std::string& number);
 
-/// The text with the sign of a minus before its numbers: "−0.5 [−0.6, 0.1]". Zeros lose it. Hyphens of names stay.
+/// The text with the sign of a minus before its numbers: "−0.5 [−0.6, 0.1]". Zeros lose it. Hyphens of names
+/// stay.
 std::string with_minus_signs(const std::string& text);
 
 /// The text with its indices and exponents in small letters: "L_o" is "Lₒ", and "n^{-1/2}" is "n⁻¹ᐟ²". An
-/// index follows a single letter. It is one letter, a number (as a power also "-1/2") or in braces. Indices for
-/// which there are no small letters stay as they are.
+/// index follows a single letter. It is one letter, a number (as a power also "-1/2") or in braces. Indices
+/// for which there are no small letters stay as they are.
 std::string math_text(const std::string& text);
 
 /// The text with no-break spaces where a line must not end: before "%", and around "=", "±",
