@@ -113,8 +113,8 @@ TEST_CASE("sources: no two scenarios have one name, which names their run in the
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "scenarios")) {
     if (entry.path().extension() != ".json") continue;
     const std::string name = read_json_file(entry.path()).at("name").get<std::string>();
-    const auto [known, is_new] = files.try_emplace(name, entry.path());
-    CHECK_MESSAGE(is_new, name, " names ", known->second.string(), " and ", entry.path().string());
+    const fs::path& first = files.try_emplace(name, entry.path()).first->second;
+    CHECK_MESSAGE(first == entry.path(), name, " names ", first.string(), " and ", entry.path().string());
   }
   CHECK(files.size() > 80);
 }
