@@ -1,6 +1,6 @@
 #pragma once
 
-/// Embeddings: coloured points of a plane in each panel, over the regions of the plane that belong together.
+/// Embeddings: each panel has coloured points of a plane. They lie over the regions that belong together.
 
 #include <string>
 #include <utility>
@@ -13,7 +13,7 @@ namespace moelab {
 struct EmbeddingPoint {
   double x = 0, y = 0;
   int label = 0;    ///< what the point belongs to, for the CSV
-  int colour = -1;  ///< place of the label's look, see area_colour(); −1 is grey, below the other points
+  int colour = -1;  ///< place of the label's look for area_colour(); −1 is grey and below the other points
 };
 
 /// A rectangle of the plane.
@@ -39,9 +39,9 @@ struct EmbeddingPanel {
   std::vector<EmbeddingPoint> points;
   std::vector<EmbeddingRegion> regions = {};  ///< pale, below the points
   std::vector<EmbeddingPoint> means = {};     ///< black crosses above the points
-  std::vector<EmbeddingPoint> arrows = {};    ///< heads of arrows from (0, 0); grey arrows are not painted
-  std::vector<EmbeddingFrame> frames = {};    ///< for the page alone, in order; the last equals the rest
-  std::string note = {};                      ///< after the name: "(no regions)"
+  std::vector<EmbeddingPoint> arrows = {};  ///< heads of arrows from the origin; grey arrows are not painted
+  std::vector<EmbeddingFrame> frames = {};  ///< for the page alone; the last equals the rest
+  std::string note = {};                    ///< after the name: "(no regions)"
 };
 
 struct Embedding {
@@ -51,7 +51,7 @@ struct Embedding {
   std::string label;                   ///< column of the labels in the CSV
   std::string mean_name, arrow_name;   ///< in the legend
   std::string x_label, y_label;        ///< of the axes
-  std::vector<EmbeddingPanel> panels;  ///< two to four side by side, with common axes without ticks
+  std::vector<EmbeddingPanel> panels;  ///< two to four side by side with common axes without ticks
   std::vector<int> colours = {};       ///< by label, for panels with frames
   FigureStyle style = {};
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Forest plots: a row with an interval for each claim and point, and the line of no effect.
+/// Forest plots. Each claim and point has a row with its interval. A line marks no effect.
 
 #include <optional>
 #include <string>
@@ -11,11 +11,11 @@
 namespace moelab {
 
 struct ForestRow {
-  std::string claim, point;                    ///< the id, and the name of the point; either may be empty
+  std::string claim, point;                    ///< the id and the name of the point; either may be empty
   std::string verdict;                         ///< "reproduced"; says the mark
   std::optional<double> mean, low, high = {};  ///< the effect with its interval
-  std::vector<double> limits = {};             ///< of a tolerance, or of the smallest effect that matters
-  /// The point in two parts, "samples, experts" and "640, 8", for columns that are narrower than its name.
+  std::vector<double> limits = {};             ///< of a tolerance or of the smallest effect that matters
+  /// The point in two parts for columns that are narrower than its name: "samples, experts" and "640, 8".
   std::string paths = {}, values = {};
 };
 
@@ -46,7 +46,7 @@ inline constexpr const char *kNoEffectDash = "(8,5)", *kLimitDash = "(2,3)";
 /// The mark of a verdict. Marks differ in shape and colour.
 SeriesStyle verdict_style(const std::string& verdict);
 
-/// A row where it is painted: in the panel's axis, at the height of its middle in rows from below.
+/// A row where it is painted in the panel's axis. Its height is counted in rows from below.
 struct ForestMark {
   double place = 0;
   std::optional<double> mean, low, high;         ///< within the axis

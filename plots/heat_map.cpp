@@ -257,7 +257,7 @@ void HeatMapLayout::arrange(const HeatMap& map, Texts texts, double extra) {
   named += kLabelLine * static_cast<double>(name_lines - 1);
   const double label_length =
       std::max(widest(labels_.lines[0], labels_.size), widest(labels_.lines[1], labels_.size));
-  // Rotated labels must not be longer than all panels; those of compact cells may overlap the names.
+  // Rotated labels must not be longer than all panels. Labels of compact cells may overlap the names.
   const double beyond = label_length - all_panels();
   const double over_names = map.compact ? std::max(beyond / 2 - name_room, 0.0) : 0;
   const double step = panel_height_ + named + (map.compact ? 0 : std::max(beyond, 0.0) / down());

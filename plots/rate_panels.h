@@ -53,9 +53,8 @@ struct RateLayout : PageLayout {
   void arrange(const RatePanels& figure, double panel_height);
 };
 
-/// The figure as data: {"kind": "rate_panels", "id", "title", "caption", "x_label", "y_label", "rows",
-/// "columns", "references": [{"slope", "name", "ends": [[x, y], [x, y]]}], "panels": [[{"name", "slope",
-/// "points"}]], "styles", "layout"}.
+/// The figure as data of the kind "rate_panels". It has the fields of RatePanels, "styles" and "layout".
+/// A reference has "slope", "name" and "ends". A line of a panel has "name", "slope" and "points".
 nlohmann::ordered_json data_json(const RatePanels& figure);
 
 /// The report's page shows each panel as a figure of lines, with the power laws among them.

@@ -19,7 +19,6 @@
 #include "analysis/metrics/routed_tokens.h"
 #include "app/cli/analysis_files.h"
 #include "app/cli/array_rows.h"
-#include "app/cli/parallel.h"
 #include "app/cli/verbs.h"
 #include "app/report/claim_results.h"
 #include "sim/base/error.h"
@@ -53,8 +52,12 @@ std::vector<std::string> numbers_to(int count) {
 /// What follows the chosen experts of each token of a layer.
 class TokenSums final : public RowSums {
  public:
-  TokenSums(const RouterDump& dump, const LayerRouting& routing)
-      : dump_(dump), routing_(routing), tokens_(setting_of(dump, routing, cluster_of_)) {}
+  /// `cluster_of` has the place of each label, and outlives the object.
+  TokenSums(const RouterDump& dump, const LayerRouting& routing, const std::map<int, int>& cluster_of)
+      : dump_(dump),
+        routing_(routing),
+        cluster_of_(cluster_of),
+        tokens_(setting_of(dump, routing, cluster_of.size())) {}
 
   void add(const RoutedBlock& block) override {
     const auto k = static_cast<Eigen::Index>(setting().top_k);
@@ -95,20 +98,11 @@ class TokenSums final : public RowSums {
   std::vector<std::uint16_t> take_sets() { return std::move(sets_); }
 
  private:
-  static RoutedSetting setting_of(const RouterDump& dump, const LayerRouting& routing,
-                                  std::map<int, int>& cluster_of) {
-    const bool has_clusters = !dump.labels.empty() && dump.parts == 1;
-    // Labels of one array are names, which need not count from 0.
-    if (has_clusters) {
-      for (const int label : dump.labels) cluster_of.try_emplace(label, 0);
-      int next = 0;
-      for (auto& [label, place] : cluster_of) place = next++;
-    }
+  static RoutedSetting setting_of(const RouterDump& dump, const LayerRouting& routing, std::size_t clusters) {
     constexpr std::size_t kMostClusters = 4096;
-    const bool has_few = cluster_of.size() <= kMostClusters;
     return {dump.experts,
             routing.rule.top_k,
-            has_clusters && has_few ? static_cast<int>(cluster_of.size()) : 0,
+            clusters <= kMostClusters ? static_cast<int>(clusters) : 0,
             dump.document_count,
             routing.has_probabilities(),
             routing.has_first_choice(),
@@ -124,7 +118,7 @@ class TokenSums final : public RowSums {
 
   const RouterDump& dump_;
   const LayerRouting& routing_;
-  std::map<int, int> cluster_of_;  // by label
+  const std::map<int, int>& cluster_of_;
   int last_label_ = -1, last_cluster_ = -1;
   RoutedTokens tokens_;
   bool keeps_first_ = false, keeps_sets_ = false;
@@ -149,7 +143,13 @@ class Analysis {
       : files_(open_arrays(arrays)),
         routing_(files_.routing),
         given_counts_(!routing_.counts.empty()),
-        threads_(thread_count(arrays.threads)) {}
+        threads_(thread_count(arrays.threads)) {
+    if (routing_.labels.empty() || routing_.parts != 1) return;
+    // Labels of one array are names, which need not count from 0.
+    for (const int label : routing_.labels) cluster_of_.try_emplace(label, 0);
+    int next = 0;
+    for (auto& [label, place] : cluster_of_) place = next++;
+  }
 
   ArrayAnalysis run() {
     result_.checks = routing_.checks;
@@ -209,7 +209,7 @@ class Analysis {
     layer.layer = routing.layer;
     layer.name = routing.name;
     const GivenArrays given = files_.given(routing);
-    TokenSums sums(routing_, routing);
+    TokenSums sums(routing_, routing, cluster_of_);
     sums.keep(compares_layers(), keeps_first_and_sets());
     std::optional<ArrayRows> previous;
     if (!routing_.previous.empty()) previous.emplace(files_, routing_.previous[at], 0, nullptr);
@@ -574,6 +574,7 @@ class Analysis {
   const RouterDump& routing_;
   bool given_counts_;
   int threads_;
+  std::map<int, int> cluster_of_;  // the place of each label in their order
   // Of each layer, −1 as the largest number.
   std::vector<std::vector<std::uint16_t>> firsts_, sets_;
   std::mutex mutex_;

@@ -8,7 +8,6 @@
 #include <iostream>
 
 #include "app/cli/completion.h"
-#include "app/cli/parallel.h"
 #include "app/run/figures.h"
 #include "app/run/results.h"
 #include "app/scenario/json.h"

@@ -339,7 +339,7 @@ struct LatexSetting {
   const char *before, *after, *ends;
 };
 constexpr LatexSetting kUsualSetting = {10, 6, "", "", ""};
-/// Letters of 8 points are wider than eight tenths of those of 10.
+/// Letters of 8 points are wider than eight tenths of the letters of 10 points.
 constexpr LatexSetting kNarrowSetting = {8.5, 3, "{\\footnotesize\\setlength{\\tabcolsep}{3pt}%\n", "}",
                                          "@{}"};
 constexpr double kTexPointsPerInch = 72.27;

@@ -172,6 +172,12 @@ void bind_json(VerbOptions& options, bool& json);
 /// The number of threads asked for; for 0, the number of processors.
 int thread_count(int asked);
 
+/// Calls work(0) … work(count − 1) on up to `threads` threads. A free thread takes the next call. After all
+/// threads have ended, throws the error of the first call that failed. `what` names the work ("checks") in a
+/// note if the system starts fewer threads.
+void run_in_parallel(std::size_t count, int threads, const std::string& what,
+                     const std::function<void(std::size_t)>& work);
+
 // What verbs print and write.
 
 /// Prints an answer of --json.

@@ -109,9 +109,10 @@ std::vector<std::string> texts_of(std::string_view bytes) {
   for (std::size_t at = begin; at + width <= bytes.size(); at += width) {
     std::string text;
     for (std::size_t i = 0; i < length; ++i) {
-      std::string own(bytes.substr(at + i * (width / length), width / length));
-      if (order == '>') std::reverse(own.begin(), own.end());
-      const std::uint64_t letter = number_at(own, 0, own.size());
+      std::uint64_t letter = 0;
+      for (std::size_t byte = 0, count = width / length; byte < count; ++byte)
+        letter = letter << 8 |
+                 static_cast<unsigned char>(bytes[at + i * count + (order == '>' ? byte : count - 1 - byte)]);
       if (letter == 0) break;
       append_letter(letter, text);
     }

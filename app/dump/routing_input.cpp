@@ -352,7 +352,7 @@ class RoutingBuilder {
                                     counted(count, "layer")));
       return given_layers_;
     }
-    // Numbers in names that do not count from 0 are those of layers.
+    // Numbers in names that do not count from 0 are layers.
     if (named.size() == count && (is_numbered || named != in_order)) return named;
     if (facts_.layers && count == facts_.moe_layers.size()) {
       if (facts_.moe_layers != in_order)

@@ -138,9 +138,8 @@ constexpr std::int64_t kDrawnRows = 1000;
 /// A panel shows the first finished seed of an arm at the last sweep point of `where`:
 ///   test rows         in the plane of two inputs or of the first two principal components; the first 1000
 ///                     are drawn
-///   looks             the argmax expert: a colour and a marker for each expert that is drawn, the same in
-///   every
-///                     panel. Of more experts than looks, those with the fewest rows are grey
+///   looks             the argmax expert: a colour and a marker for each drawn expert, alike in all panels.
+///                     Of more experts than looks, the experts with the fewest rows are grey
 ///   means             the means of the clusters
 ///   router            for a linear router with saved weights: the argmax regions and the router rows
 /// The HTML page also shows the router at the recorded steps if "routing_steps" was saved. Needs "save":

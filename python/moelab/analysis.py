@@ -242,7 +242,7 @@ def _pair(entry: Any, path: str) -> tuple[Any, Any]:
 
 
 def _is_entry(part: Any) -> bool:
-    """Whether a part of a list is a layer or a batch of its own, not a row of numbers."""
+    """Whether a part of a list is a layer or a batch, and no row of numbers."""
     if isinstance(part, (tuple, Mapping)):
         return len(part) > 0 and not np.isscalar(next(iter(part)))
     return part is None or (_is_array(part) and len(part.shape) > 1)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Builds a one-page paper with what the program writes, untouched: latex_paper.py PROGRAM FOLDER
+"""Builds a one-page paper from the program's files without editing them: latex_paper.py PROGRAM FOLDER
 
-FOLDER is the folder of contact_sheet.py. The paper has three figures in the style icml with their captions, and tables
-of `moelab table --format latex`, in columns of 3.25 inches. Checks that pdflatex has nothing to complain about, so
-that no table is wider than its column, that the paper has one page, and that no font is of Type 3.
+FOLDER is the folder of contact_sheet.py. The paper has columns of 3.25 inches. It has three figures in the style icml
+with their captions. It has two tables of `moelab table --format latex`. The script checks that pdflatex reports
+nothing. So no table is wider than its column. The paper must have one page and no font of Type 3.
 
-Exit status: 0 done, 1 something is wrong, 77 without pdflatex or poppler, or where the figures are not drawn.
+Exit status: 0 done. 1 something is wrong. 77 pdflatex, poppler or the figures are missing.
 """
 
 import re
@@ -33,7 +33,7 @@ PAPER = r"""\documentclass{article}
 \input{purity}\caption{Losses and purity with 16 experts.}\label{tab:purity}\end{minipage}}
 \makeatother
 \begin{document}
-\noindent Figures %s and Tables~\ref{tab:losses} and~\ref{tab:purity} are those of the program.
+\noindent Figures %s and Tables~\ref{tab:losses} and~\ref{tab:purity} come from the program.
 
 \noindent\column{%s}\hfill\column{%s}
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The inner loops over the scores of recorded routers, compiled like those of kernels.h. Rows of `columns`
-/// entries follow each other without padding. Scores are finite or −∞, and each row has a finite one.
+/// The inner loops over the scores of recorded routers. They are compiled like the loops of kernels.h. Rows
+/// have `columns` entries and no padding. Scores are finite or −∞. Each row has a finite score.
 
 #include <cstddef>
 

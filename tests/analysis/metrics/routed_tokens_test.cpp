@@ -30,7 +30,7 @@ RoutedTokens example(int documents = 4) {
 
 TEST_CASE("routed tokens: loads count K choices, and the first choice is told apart") {
   const std::map<std::string, double> values = by_name(example().values());
-  // n_e = 4, 5, 4, 3 of N = 16; first choices 3, 1, 4, 0 of n = 8.
+  // n_e is 4 5 4 3 of N = 16. First choices are 3 1 4 0 of n = 8.
   CHECK(values.at("tokens") == 8);
   CHECK(values.at("selections") == 16);
   CHECK(values.at("expert_load_max_violation") == 0.25);
@@ -43,9 +43,10 @@ TEST_CASE("routed tokens: loads count K choices, and the first choice is told ap
   CHECK(values.at("repeat_first") == 0.75);
   CHECK(values.at("repeat_any") == 1);
   CHECK_FALSE(values.contains("routing_entropy"));
-  // Expert 0 is with 1 on all its tokens, 1 with 0 on 4 of 5, 2 with 3 on 3 of 4, 3 with 2 on all.
+  // Experts 0 and 3 share all tokens with 1 and 2. Expert 1 shares 4 of 5 with 0. Expert 2 shares 3 of 4
+  // with 3.
   CHECK(values.at("co_activation") == doctest::Approx((1 + 0.8 + 0.75 + 1) / 4));
-  // Token 0: 0, 0, 2, 2 are the first choices; token 1: 1, 0, 2, 2.
+  // The first choices are 0 0 2 2 of token 0 and 1 0 2 2 of token 1.
   CHECK(values.at("token_specialisation_all") == 0.5);
   CHECK_FALSE(values.contains("token_specialisation"));
 }
