@@ -161,7 +161,8 @@ class NpyReader {
   const char* memory_ = nullptr;
   NpyFormat format_;
   std::int64_t row_size_ = 0;
-  // Of a slice: it consists of runs of so many entries, and a run begins so many entries after the one before.
+  // Of a slice: it consists of runs of so many entries, and a run begins so many entries after the one
+  // before.
   std::int64_t run_ = 0, stride_ = 0;
   std::vector<std::int64_t> fortran_offsets_;  ///< for each entry of a row in C order, its column in the file
 };
