@@ -246,17 +246,20 @@ void LayerRouting::visit(bool wants_sets, const std::function<void(const RoutedB
         of_r = own.data();
       } else {
         r.resize(kept, experts);
-        of_r = r.data();
         if (is_sigmoid) own = (1 + (-own.array()).exp()).inverse().matrix();
         if (is_sigmoid || kind == RoutingKind::scores) {
           for (Eigen::Index i = 0; i < kept; ++i) r.row(i) = own.row(i) / own.row(i).sum();
+        } else if (is_only_layer) {
+          r = softmax(own);
         } else {
           entropies.resize(size(kept));
           kernels::softmax_entropies(own.data(), static_cast<int>(kept), static_cast<int>(experts), r.data(),
                                      entropies.data());
-          // A bias on a softmax is added to the probabilities.
-          if (bias.size() > 0 && rule.score == SelectionRule::Score::softmax) of_selection = r.data();
         }
+        of_r = r.data();
+        // A bias on a softmax is added to the probabilities.
+        if (kind == RoutingKind::logits && bias.size() > 0 && rule.score == SelectionRule::Score::softmax)
+          of_selection = r.data();
       }
     }
     const bool keeps_chosen_alone = rule.score == SelectionRule::Score::selected;

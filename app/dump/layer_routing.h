@@ -65,6 +65,7 @@ class LayerRouting {
   bool is_renormalised = false;         ///< rows of probabilities are divided by their sums
   double sum_tolerance = 1e-3;          ///< of sums of probabilities
   bool is_finite = false;               ///< all values that count are known to be finite
+  bool is_only_layer = false;           ///< of the dump, which promises the digits of former versions
 
   bool has_probabilities() const;
   /// Whether the first choice of a row is known.

@@ -68,7 +68,11 @@ class RoutingBuilder {
     routing_.is_one_array = is_one_array_ && routing_.layers.size() == 1;
     read_earlier();
     read_labels_and_tokens();
-    for (const LayerRouting& layer : routing_.layers) {
+    for (LayerRouting& layer : routing_.previous) {
+      layer.is_only_layer = routing_.layers.size() == 1;
+    }
+    for (LayerRouting& layer : routing_.layers) {
+      layer.is_only_layer = routing_.layers.size() == 1;
       if (layer.rule.top_k > routing_.top_k) routing_.top_k = layer.rule.top_k;
     }
     describe();

@@ -46,6 +46,18 @@ std::string lines_of(const Json& list) {
   return text + "\n]";
 }
 
+/// The objects of a list as a table, which names each field once: {"columns": […], "data": [[…], …]}. pandas
+/// reads it (orient="split").
+std::string table_of(const Json& list, const std::vector<std::string>& columns) {
+  Json rows = Json::array();
+  for (const Json& object : list) {
+    Json row = Json::array();
+    for (const std::string& name : columns) row.push_back(object.value(name, Json()));
+    rows.push_back(std::move(row));
+  }
+  return fmt::format("{{\"columns\": {},\n\"data\": {}}}\n", line_of(columns), lines_of(rows));
+}
+
 /// An object with a field on each line, and with each entry of its lists on its own.
 std::string entry_text(const Json& entry) {
   std::string text = "{";
@@ -242,8 +254,12 @@ std::vector<fs::path> write_ledger(std::vector<LedgerRun> runs, const fs::path& 
   entries.merge(read_entries(runs_folder, given));
   std::vector<Json> all;
   for (auto& [stem, entry] : entries) all.push_back(std::move(entry));
-  documents.emplace_back(folder / "claims.json", lines_of(claims_list(all)) + "\n");
-  documents.emplace_back(folder / "families.json", lines_of(families_list(all)) + "\n");
+  documents.emplace_back(folder / "claims.json",
+                         table_of(claims_list(all), {"run", "id", "origin", "reading", "verdict", "scale",
+                                                     "estimate", "interval", "p", "p_holm", "p_bh"}));
+  documents.emplace_back(
+      folder / "families.json",
+      table_of(families_list(all), {"work", "origin", "words", "reading", "verdict", "claims"}));
   std::vector<fs::path> written;
   for (const auto& [place, content] : documents) {
     update_file(place, content);

@@ -25,12 +25,12 @@ void add_figures(const RunResults& results, const std::filesystem::path& directo
 // A ledger is a folder of JSON files that pages, tables and other programs read. It grows run by run.
 //
 //   runs/<run>.json    a run: how it was made, its claims as `claims --json` gives them, and their cells
-//   claims.json        every claim of every run, a line each, with p values corrected for their number
+//   claims.json        every claim of every run, a row each, with p values corrected for their number
 //   families.json      claims that test the same words of a work, with their common verdict
 //   checks.json        theorem checks as `check --json` gives them, with rounded numbers
 //   figures/<run>.svg  the first figure of the run that is small enough
 //
-// Numbers have six significant digits, and four in claims.json.
+// The tables claims.json and families.json are {"columns": […], "data": [[…], …]}. Numbers have six significant digits, and four in claims.json.
 
 /// A run's entry, and its figures that are drawn.
 struct LedgerRun {

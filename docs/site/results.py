@@ -182,7 +182,8 @@ class Ledger:
             if not file.exists():
                 self.missing.append(f"{file}: no such file; `moelab report --ledger {folder}` makes it")
                 return []
-            return json.loads(file.read_text())
+            read = json.loads(file.read_text())
+            return [dict(zip(read["columns"], row)) for row in read["data"]]
 
         self.runs = {}   # stem of the file → run
         for file in sorted((folder / "runs").glob("*.json")):
@@ -200,7 +201,7 @@ class Ledger:
         return self.family_of.get(f"{run}.{claim_id}", {"work": "", "words": claim_id})
 
     def lines_of(self, family):
-        """The lines of claims.json of a family."""
+        """The rows of claims.json of a family."""
         return [self.lines[name] for name in family["claims"] if name in self.lines]
 
 

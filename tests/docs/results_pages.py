@@ -54,8 +54,10 @@ def ledger_of(runs, with_lists=True, checks=None, figures=None):
                 families.append({"work": "Doe 2020", "origin": one["origin"], "words": one["text"], "reading": "main",
                                  "verdict": one["verdict"], "claims": [f"{each['run']}.{one['id']}"]})
         if with_lists:
-            (folder / "claims.json").write_text(json.dumps(lines))
-            (folder / "families.json").write_text(json.dumps(families))
+            for name, rows in (("claims", lines), ("families", families)):
+                columns = list(rows[0]) if rows else []
+                (folder / f"{name}.json").write_text(json.dumps(
+                    {"columns": columns, "data": [[row[column] for column in columns] for row in rows]}))
         if checks is not None:
             (folder / "checks.json").write_text(json.dumps(checks))
         return results.Ledger(folder)
