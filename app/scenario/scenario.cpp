@@ -522,8 +522,17 @@ bool is_in_study(const std::string& path) {
 /// apart from the corrected values, and a reader would make the same corrections, or it is an error of names.
 bool is_new_error(const ScenarioError& error, const std::vector<ScenarioError>& before) {
   const std::string& path = error.path();
+  const auto nearest_of = [](const ScenarioError& other) {
+    const Json nearest = error_json(other).at("nearest");
+    return nearest.is_string() ? nearest.get<std::string>() : std::string();
+  };
+  // A misspelt name leaves its neighbours as they are. Its own key may have become another one.
   const bool is_apart = std::none_of(before.begin(), before.end(), [&](const ScenarioError& other) {
-    return is_within(path, parent_of(other.path())) || is_within(other.path(), path);
+    const std::string parent = parent_of(other.path()), nearest = nearest_of(other);
+    const bool is_beside = is_within(path, parent) && !is_within(path, other.path());
+    return is_within(other.path(), path) ||
+           (is_within(path, parent) &&
+            (nearest.empty() || !is_beside || is_within(path, join_path(parent, nearest))));
   });
   // A correction may have removed the arm, the swept path or the claim.
   const std::string& message = error.message();
@@ -549,11 +558,17 @@ bool is_new_error(const ScenarioError& error, const std::vector<ScenarioError>& 
   if (!is_apart || is_of_removed) return false;
   const bool is_value = is_within(path, "arms") || is_within(path, "sweep");
   const bool is_own = is_within(path, "claims") || is_within(path, "figures");
-  const bool is_corrected_as_read = std::all_of(before.begin(), before.end(), [](const ScenarioError& other) {
-    return is_in_study(other.path()) || error_json(other).at("nearest").is_string();
+  const auto is_as_read = [&](const ScenarioError& other) {
+    return is_in_study(other.path()) || !nearest_of(other).empty();
+  };
+  const bool is_corrected_as_read = std::all_of(before.begin(), before.end(), is_as_read);
+  // The names of a section were misspelt alone, so its values are judged as a reader would correct it.
+  const std::string section = path.substr(0, path.find_first_of(".["));
+  const bool is_section_as_read = std::all_of(before.begin(), before.end(), [&](const ScenarioError& other) {
+    return !is_within(other.path(), section) || is_as_read(other);
   });
-  return is_corrected_as_read || path == "name" || message.starts_with("unknown ") ||
-         (is_value && message.starts_with("got ")) ||
+  return is_corrected_as_read || (is_section_as_read && message.starts_with("got ")) || path == "name" ||
+         message.starts_with("unknown ") || (is_value && message.starts_with("got ")) ||
          (is_own && (message.starts_with("missing") || message.find("a second time") != std::string::npos));
 }
 

@@ -127,6 +127,24 @@ TEST_CASE(
   CHECK(refusal({1, -1}).find("data.hierarchy.std_per_level[1]: got -1, needs ") != std::string::npos);
 }
 
+TEST_CASE("a misspelt name does not hide the mistakes beside it") {
+  Json tree = tiny_with_claims(R"([{"id": "below", "op": "<<",
+    "left": {"arm": "learned", "metric": "test_loss_sof"}, "right": {"arm": "frozen", "metric": "test_loss_soft"}}])");
+  tree["data"]["generator"] = "gaussian_mixtures";
+  tree["data"]["cluster"] = 4;
+  tree["data"]["dim"] = -3;
+  tree["train"]["learning_rate"] = "fast";  // the error of its corrected name would have no place
+  const Bench bench(tree);
+  const Answer answer = ask({"validate", bench.file, "--json"});
+  CHECK(answer.status == 2);
+  std::vector<std::string> places;
+  for (const Json& error : Json::parse(answer.out).at("errors"))
+    places.push_back(error.at("path").get<std::string>());
+  std::ranges::sort(places);
+  CHECK(places == std::vector<std::string>{"claims[0].left.metric", "claims[0].op", "data.cluster",
+                                           "data.dim", "data.generator", "train.learning_rate"});
+}
+
 TEST_CASE("a scenario with mistakes in every section gets one answer, with a place for each") {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "bad.json").string();
