@@ -137,12 +137,11 @@ TEST_CASE("a misspelt name does not hide the mistakes beside it") {
   const Bench bench(tree);
   const Answer answer = ask({"validate", bench.file, "--json"});
   CHECK(answer.status == 2);
-  std::vector<std::string> places;
-  for (const Json& error : Json::parse(answer.out).at("errors"))
-    places.push_back(error.at("path").get<std::string>());
-  std::ranges::sort(places);
-  CHECK(places == std::vector<std::string>{"claims[0].left.metric", "claims[0].op", "data.cluster",
-                                           "data.dim", "data.generator", "train.learning_rate"});
+  std::set<std::string> places;
+  const Json told = Json::parse(answer.out);
+  for (const Json& error : told.at("errors")) places.insert(error.at("path").get<std::string>());
+  CHECK(Json(places) == Json({"claims[0].left.metric", "claims[0].op", "data.cluster", "data.dim",
+                              "data.generator", "train.learning_rate"}));
 }
 
 TEST_CASE("a scenario with mistakes in every section gets one answer, with a place for each") {
