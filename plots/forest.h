@@ -14,6 +14,7 @@ struct ForestRow {
   std::string claim, point;                    ///< the id and the name of the point; either may be empty
   std::string verdict;                         ///< "reproduced"; says the mark
   std::optional<double> mean, low, high = {};  ///< the effect with its interval
+  double level = 0.95;                         ///< of the interval
   std::vector<double> limits = {};             ///< of a tolerance or of the smallest effect that matters
   /// The point in two parts for columns that are narrower than its name: "samples, experts" and "640, 8".
   std::string paths = {}, values = {};

@@ -298,7 +298,8 @@ ForestPanel claim_panel(const Figure& data, const ClaimResult& result, const std
                   to_string(result.points[i].verdict),
                   mark.mean,
                   mark.low,
-                  mark.high};
+                  mark.high,
+                  result.points[i].level};
     if (const SweepPoint& left = result.points[i].left_at, &right = result.points[i].right_at;
         !result.points[i].left_step) {
       std::vector<std::string> paths, values;
@@ -342,8 +343,28 @@ std::string named_sides(const Figure& data, const Claim& claim, const DisplayNam
   return fmt::format("{} {} {}", names.arm(left.arm), data.y_log ? "÷" : "−", names.arm(right.arm));
 }
 
-constexpr const char* kForestText =
-    " Marks are estimates, and lines their 95 % intervals. Dotted: tolerance, or smallest effect.";
+/// What the marks and lines of a forest are.
+std::string forest_text(const Forest& forest) {
+  double least = 1, most = 0;
+  bool has_limits = false;
+  for (const ForestPanel& panel : forest.panels) {
+    for (const ForestRow& row : panel.rows) {
+      has_limits = has_limits || !row.limits.empty();
+      if (!row.low) continue;
+      least = std::min(least, row.level);
+      most = std::max(most, row.level);
+    }
+  }
+  std::string text;
+  if (most > least)
+    text = fmt::format(
+        " Marks are estimates, and lines the intervals of the verdicts (from {:.4g} to {:.4g} %).",
+        100 * least, 100 * most);
+  else if (most > 0)
+    text = fmt::format(" Marks are estimates, and lines their {:.4g} % intervals.", 100 * most);
+  if (has_limits) text += " Dotted: tolerance, or smallest effect.";
+  return text;
+}
 
 Forest build_claim_figure(const ClaimFigureOptions& options, const FigureSource& source) {
   const std::vector<Claim>& claims = source.run.claims;
@@ -399,7 +420,7 @@ std::optional<Forest> claims_forest(const FigureSource& source, const std::strin
   forest.caption =
       scenario_sentences(forest.title, source) +
       "One row for each claim and point: the paired effect of its left side against its right side." +
-      kForestText + source.footnote;
+      forest_text(forest) + source.footnote;
   forest.csv = forest_csv(forest);
   return forest;
 }
