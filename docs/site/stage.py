@@ -321,7 +321,7 @@ def stage(folder, xml):
     stage_.pages |= PLACES | SPLIT | HOME
     stage_.pages = {file: page for file, page in stage_.pages.items() if (ROOT / file).exists()}
     stage_.pages["docs/results"] = "results/index.md"
-    ledger = results.Ledger(ROOT / "docs" / "results")
+    ledger = results.Ledger(ROOT / "docs" / "results", ROOT / "scenarios")
     stage_.broken += ledger.missing
     of_arms = tables.load(ROOT / "docs" / "results")
     scenarios = results.scenario_runs(ROOT / "scenarios", ledger)
