@@ -71,7 +71,8 @@ struct Book {
   /// The family of a claim.
   Json family_of(const std::string& id) const {
     for (const Json& claim : claims())
-      if (claim.at("id") == id) return rows_of("families.json").at(claim.at("family").get<std::size_t>());
+      if (is_text(claim.at("id"), id))
+        return rows_of("families.json").at(claim.at("family").get<std::size_t>());
     return {};
   }
 
@@ -241,7 +242,7 @@ TEST_CASE("what is written of a run is read again, whatever its texts") {
 TEST_CASE("the file of a run names the fields of its lists once, and its points name their claims") {
   const Book book;
   LedgerRun run = run_with("first", "B 2020", {0.01, 0.02});
-  run.entry["builds"] = {{{"name", "0.2.0"}, {"cells", 4}}};
+  run.entry["builds"] = Json::parse(R"([{"name": "0.2.0", "cells": 4}])");
   run.entry["claims"][1]["points"].push_back({{"verdict", "refuted"}, {"note", "late"}});
   run.entry["claims"][1]["quote"] = "It falls.";
   write_ledger({run}, "", book.ledger);
