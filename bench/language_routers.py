@@ -1,4 +1,6 @@
-"""What each router costs in a causal language model, beside a linear one: parameters, operations, memory and time.
+"""Measures what each router costs in a causal language model, relative to a linear one.
+
+The costs are parameters, operations, memory and time.
 
     python3 bench/language_routers.py build/moelab [--width 64] [--steps 60] [--rounds 3]
 

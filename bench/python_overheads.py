@@ -1,11 +1,16 @@
-"""What moelab costs from Python beside the program: processor time of the same work, in turns.
+"""Measures what Python adds to the program: the processor time of the same work, in turns.
 
     python bench/python_overheads.py build/moelab [--rounds 5]
 
-P1: `analyze` of (10^6, 64) probabilities with labels, from memory against the program on the .npy files. P2: training
-on fig2's largest set, `sample` and `train` against `moelab run` of the one cell, which also measures it at its start
-and its end. P3: a step with a linear router in Python against the built-in one. The program's time holds its start
-and its files, the package's neither its import nor the drawing of P1's arrays.
+P1: `analyze` of (10^6, 64) probabilities with labels. Python has them in memory, the program reads .npy files.
+
+P2: training on the largest set of fig2, by `sample` and `train` against `moelab run` of one cell. The cell is also
+measured at its start and at its end.
+
+P3: a step with a linear router in Python against a step with the built-in router.
+
+The program's time includes its start and its files. The package's time excludes its import and the drawing of P1's
+arrays.
 """
 
 import argparse

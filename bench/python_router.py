@@ -1,10 +1,10 @@
-"""What a PyTorch router costs inside moelab's training loop, beside the same training in plain PyTorch.
+"""Measures the cost of a PyTorch router in moelab's training loop, relative to the same training in plain PyTorch.
 
     python bench/python_router.py [--steps 1000] [--rounds 3]
 
-Both train a mixture of 32 experts with a router of two layers on the data of `start/learned_and_frozen`: the same
-sizes, optimizer, learning rate, batch and number of steps, on one thread, in turns. The last column is moelab's time
-divided by PyTorch's.
+Both train a mixture of 32 experts with a router of two layers on the data of `start/learned_and_frozen`. Sizes,
+optimizer, learning rate, batch and number of steps are the same. They run on one thread, in turns. The last column is
+moelab's time divided by PyTorch's.
 """
 
 import argparse

@@ -269,7 +269,7 @@ void RoutedTokens::add(const RoutedToken& token) {
   if (has_cluster) cluster_routing_.row(static_cast<Eigen::Index>(cluster)) += all.transpose();
   double first = 0, second = 0;
   if (token.selection && !setting_.is_biased && chosen[0] >= 0) {
-    // The order of the scores is that of r.
+    // The scores and r have the same order.
     const int after = k > 1 ? chosen[1] : token.next;
     first = r[chosen[0]];
     if (after >= 0) second = r[after];

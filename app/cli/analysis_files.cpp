@@ -21,7 +21,7 @@ std::string number_text(const Json& value) {
   return value.is_null() ? "" : value.dump();
 }
 
-/// The metrics that some layer has: those of the table of definitions first.
+/// The metrics that some layer has. The metrics of the table of definitions come first.
 std::vector<std::string> measured_names(const ArrayAnalysis& analysis) {
   std::vector<std::string> names;
   for (const RoutedMetric& metric : routed_metrics()) names.emplace_back(metric.name);

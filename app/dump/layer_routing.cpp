@@ -227,7 +227,7 @@ void LayerRouting::visit(bool wants_sets, const std::function<void(const RoutedB
       experts = piece.shape().back();
       values.resize(all, experts);
       if (kind != RoutingKind::gates) {
-        // Rows that do not count may hold anything. A row of equal values stands in their place.
+        // Rows that do not count may hold anything. Equal values replace them.
         for (std::int64_t i = 0; i < all && !keeps_all; ++i) {
           if (!rows->is_kept(row + i)) values.row(i).setConstant(1.0 / static_cast<double>(experts));
         }

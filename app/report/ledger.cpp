@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr std::uintmax_t kLargestFigure = 250'000;
 
 /// The path and the content of a file to write.
@@ -48,31 +48,80 @@ std::string lines_of(const Json& list) {
 
 /// The objects of a list as a table, which names each field once: {"columns": […], "data": [[…], …]}. pandas
 /// reads it (orient="split").
-std::string table_of(const Json& list, const std::vector<std::string>& columns) {
+Json table_of(const Json& list, const std::vector<std::string>& columns) {
   Json rows = Json::array();
   for (const Json& object : list) {
     Json row = Json::array();
     for (const std::string& name : columns) row.push_back(object.value(name, Json()));
     rows.push_back(std::move(row));
   }
-  return fmt::format("{{\"columns\": {},\n\"data\": {}}}\n", line_of(columns), lines_of(rows));
+  return {{"columns", columns}, {"data", std::move(rows)}};
 }
 
-/// An object with a field on each line, and with each entry of its lists on its own.
-std::string entry_text(const Json& entry) {
+/// The same with a column for each field that has a value in some object.
+Json table_of(const Json& list) {
+  std::vector<std::string> columns;
+  for (const Json& object : list) {
+    for (const auto& [name, value] : object.items())
+      if (!value.is_null() && std::ranges::find(columns, name) == columns.end()) columns.push_back(name);
+  }
+  return table_of(list, columns);
+}
+
+/// The objects of a table, without the fields that are null.
+Json objects_of(const Json& table) {
+  Json list = Json::array();
+  for (const Json& row : table.at("data")) {
+    Json object = Json::object();
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (!row[i].is_null()) object[table.at("columns").at(i).get<std::string>()] = row[i];
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
+/// A table with a row on each line.
+std::string table_text(const Json& table) {
+  return fmt::format("{{\"columns\": {},\n\"data\": {}}}", line_of(table.at("columns")),
+                     lines_of(table.at("data")));
+}
+
+/// The file of an entry: a field on each line, and its lists of objects as tables. The points of all claims
+/// are one table; `claim` is the number of their claim.
+std::string entry_text(Json entry) {
+  Json points = Json::array();
+  for (std::size_t i = 0; i < entry.at("claims").size(); ++i) {
+    Json& claim = entry["claims"][i];
+    for (const Json& point : claim.at("points")) {
+      Json row = {{"claim", i}};
+      row.update(point);
+      points.push_back(std::move(row));
+    }
+    claim.erase("points");
+  }
+  entry["points"] = std::move(points);
   std::string text = "{";
   for (const auto& [name, value] : entry.items()) {
-    const bool is_list = value.is_array() && !value.empty();
+    const bool is_list = value.is_array() && (value.empty() || value.front().is_object());
     text += fmt::format("{}{}: {}", text.size() == 1 ? "\n" : ",\n", line_of(name),
-                        is_list ? lines_of(value) : line_of(value));
+                        is_list ? table_text(table_of(value)) : line_of(value));
   }
   return text + "\n}\n";
+}
+
+/// Gives the claims of an entry that was read back their points.
+void unpack(Json& entry) {
+  Json claims = objects_of(entry.at("claims"));
+  for (Json& claim : claims) claim["points"] = Json::array();
+  for (const Json& point : objects_of(entry.at("points")))
+    claims.at(point.at("claim").get<std::size_t>())["points"].push_back(point);
+  entry["claims"] = std::move(claims);
 }
 
 /// Reads the entry of a run. Throws UserError if the file is damaged or no such file.
 Json read_entry(const fs::path& file) {
   const char* const way_out = "delete it, or give the directory of its run";
-  const Json entry = read_json_file(file);
+  Json entry = read_json_file(file);
   if (!entry.is_object() || entry.value("version", Json()) != kVersion)
     throw UserError(file.string(), fmt::format("is no run of a ledger of version {}; {}", kVersion, way_out));
   try {
@@ -81,10 +130,11 @@ Json read_entry(const fs::path& file) {
       throw UserError(file.string(), fmt::format("is the file of run '{}', needs the name {}.json; {}",
                                                  entry.at("run").get<std::string>(), stem, way_out));
     entry.at("source").get<std::string>();
+    unpack(entry);
     for (const Json& claim : entry.at("claims")) {
       for (const char* text : {"id", "verdict", "origin", "reading", "text"})
         claim.at(text).get<std::string>();
-      decisive_point(claim);
+      for (const Json& point : claim.at("points")) point.at("verdict").get<std::string>();
     }
   } catch (const Json::exception& error) {
     throw UserError(file.string(), fmt::format("is no run of a ledger: {}; {}", error.what(), way_out));
@@ -124,11 +174,8 @@ Json claims_list(const std::vector<Json>& entries) {
   std::vector<double> p_values;
   for (const Json& entry : entries) {
     for (const Json& claim : entry.at("claims")) {
-      const Json point = decisive_point(claim);
       Json line = {{"run", entry.at("run")}};
       for (const char* name : {"id", "origin", "reading", "verdict"}) line[name] = claim.at(name);
-      for (const char* name : {"scale", "estimate", "interval"})
-        line[name] = point.is_object() ? point.value(name, Json()) : Json();
       line["p"] = claim.value("p", Json());
       if (line["p"].is_number()) p_values.push_back(line["p"].get<double>());
       list.push_back(std::move(line));
@@ -147,34 +194,33 @@ Json claims_list(const std::vector<Json>& entries) {
 
 /// Returns the families of claims: claims of one work and origin with the same words. The main readings
 /// decide the verdict. A family of other readings alone is decided by these. Excluded readings belong to
-/// none.
-Json families_list(const std::vector<Json>& entries) {
+/// none. Sets the `family` of each of the `lines` of all claims: the number of its row.
+Json families_list(const std::vector<Json>& entries, Json& lines) {
   struct Family {
-    Json claims = Json::array();
+    std::vector<std::size_t> claims;
     std::vector<Verdict> main, other;
   };
   std::map<std::vector<std::string>, Family> families;  // by work, origin and words
+  std::size_t next = 0;
   for (const Json& entry : entries) {
     const std::string work = work_of(entry.at("source").get<std::string>());
     for (const Json& claim : entry.at("claims")) {
+      const std::size_t line = next++;
       if (claim.at("reading") == "excluded") continue;
       Family& family = families[{work, claim.at("origin").get<std::string>(),
                                  words_of(claim.at("text").get<std::string>())}];
-      family.claims.push_back(
-          fmt::format("{}.{}", entry.at("run").get<std::string>(), claim.at("id").get<std::string>()));
+      family.claims.push_back(line);
       (claim.at("reading") == "main" ? family.main : family.other)
           .push_back(verdict_named(claim.at("verdict").get<std::string>()));
     }
   }
   Json list = Json::array();
-  for (auto& [key, family] : families) {
+  for (const auto& [key, family] : families) {
     const bool is_main = !family.main.empty();
-    list.push_back({{"work", key[0]},
-                    {"origin", key[1]},
-                    {"words", key[2]},
+    for (const std::size_t line : family.claims) lines.at(line)["family"] = list.size();
+    list.push_back({{"origin", key[1]},
                     {"reading", is_main ? "main" : "other"},
-                    {"verdict", to_string(combined_verdict(is_main ? family.main : family.other))},
-                    {"claims", std::move(family.claims)}});
+                    {"verdict", to_string(combined_verdict(is_main ? family.main : family.other))}});
   }
   return list;
 }
@@ -210,16 +256,6 @@ std::string ledger_run_stem(const std::string& run_name) {
   return fmt::format("{}{}{}", stem, stem.empty() ? "" : "-", checksum(run_name));
 }
 
-Json decisive_point(const Json& claim) {
-  Json last;
-  for (const Json& point : claim.at("points")) {
-    const Json& verdict = point.at("verdict");
-    if (claim.at("verdict") != "reproduced" && verdict == claim.at("verdict")) return point;
-    if (last.is_null() || verdict != "outside") last = point;
-  }
-  return last;
-}
-
 std::vector<fs::path> write_ledger(std::vector<LedgerRun> runs, const fs::path& checks,
                                    const fs::path& folder) {
   const fs::path runs_folder = folder / "runs";
@@ -234,6 +270,7 @@ std::vector<fs::path> write_ledger(std::vector<LedgerRun> runs, const fs::path& 
   for (LedgerRun& run : runs) {
     // The entry as it will be read: bytes that are not UTF-8 are replaced.
     Json entry = Json::parse(line_of(rounded(std::move(run.entry))));
+    entry["work"] = work_of(entry.at("source").get<std::string>());
     entry["version"] = kVersion;
     const std::string name = entry.at("run").get<std::string>(), stem = ledger_run_stem(name);
     if (!given.insert(stem).second)
@@ -248,18 +285,21 @@ std::vector<fs::path> write_ledger(std::vector<LedgerRun> runs, const fs::path& 
     entries.emplace(stem, std::move(entry));
   }
   if (!checks.empty())
-    documents.emplace_back(folder / "checks.json", lines_of(rounded(read_json_file(checks))) + "\n");
+    documents.emplace_back(folder / "checks.json",
+                           table_text(table_of(rounded(read_json_file(checks)))) + "\n");
   make_folder(runs_folder);
   const FolderLock lock(runs_folder);
   entries.merge(read_entries(runs_folder, given));
   std::vector<Json> all;
   for (auto& [stem, entry] : entries) all.push_back(std::move(entry));
+  Json lines = claims_list(all);
+  const Json families = families_list(all, lines);
   documents.emplace_back(folder / "claims.json",
-                         table_of(claims_list(all), {"run", "id", "origin", "reading", "verdict", "scale",
-                                                     "estimate", "interval", "p", "p_holm", "p_bh"}));
-  documents.emplace_back(
-      folder / "families.json",
-      table_of(families_list(all), {"work", "origin", "words", "reading", "verdict", "claims"}));
+                         table_text(table_of(lines, {"run", "id", "origin", "reading", "verdict", "p",
+                                                     "p_holm", "p_bh", "family"})) +
+                             "\n");
+  documents.emplace_back(folder / "families.json",
+                         table_text(table_of(families, {"origin", "reading", "verdict"})) + "\n");
   std::vector<fs::path> written;
   for (const auto& [place, content] : documents) {
     update_file(place, content);

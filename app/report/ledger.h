@@ -24,13 +24,15 @@ void add_figures(const RunResults& results, const std::filesystem::path& directo
 //
 // A ledger is a folder of JSON files that pages, tables and other programs read. It grows run by run.
 //
-//   runs/<run>.json    a run: how it was made, its claims as `claims --json` gives them, and their cells
-//   claims.json        every claim of every run, a row each, with p values corrected for their number
+//   runs/<run>.json    a run: how it was made, its claims and their points as `claims --json` gives them
+//   claims.json        every claim of every run, with p values corrected for their number, and its family
 //   families.json      claims that test the same words of a work, with their common verdict
 //   checks.json        theorem checks as `check --json` gives them, with rounded numbers
 //   figures/<run>.svg  the first figure of the run that is small enough
 //
-// The tables claims.json and families.json are {"columns": […], "data": [[…], …]}. Numbers have six significant digits, and four in claims.json.
+// A list of objects is a table: {"columns": […], "data": [[…], …]}. It has no column that is null in every
+// row. The points of a run name their claim by its row, and claims.json names a family by its row. Numbers
+// have six significant digits, and four in claims.json.
 
 /// A run's entry, and its figures that are drawn.
 struct LedgerRun {
@@ -40,12 +42,12 @@ struct LedgerRun {
 
 /// Returns the entry of a run:
 ///
-///   {version, run, title, source, notes, states: {state: count}, command, seconds, training_share,
-///    measuring_share, builds: [{name, cells}], figure, claims: [{…, compares: [{arm, metric}]}],
-///    cells: [{arm, at, cells}]}
+///   {run, title, source, states: {state: count}, command, seconds, training_share,
+///    measuring_share, builds: [{name, cells}], figure, claims: […], cells: [{arm, cells, unfinished}]}
 ///
-/// A claim has the fields of `claims --json`. `cells` holds prefixes of the cell ids of each arm and sweep
-/// point, as `reproduce` accepts them. A cell that is not done has its state: "0123abcd 4567cdef:failed".
+/// The ledger adds `version` and `work`, the work that the source names, and lists the points of all claims.
+/// A claim has the fields of `claims --json`. `cells` counts the cells of each arm. Cells that are not done
+/// are listed with their states: "<id>:failed". The scenario has the notes, and `plan` gives the other ids.
 LedgerRun ledger_run(const RunAddress& address);
 
 /// Adds runs to the ledger in `folder`; they replace runs with the same names. If `checks` is a file, it
@@ -65,9 +67,5 @@ std::vector<std::filesystem::path> write_ledger(std::vector<LedgerRun> runs,
 /// and -. Otherwise the stem is the name reduced to these characters, with a checksum. Different names have
 /// different stems, also on disks that ignore case.
 std::string ledger_run_stem(const std::string& run_name);
-
-/// Returns the point that represents a claim on a single line. It is the last judged point of a reproduced
-/// claim, and otherwise the first point with the claim's verdict. Null without points.
-Json decisive_point(const Json& claim);
 
 }  // namespace moelab

@@ -185,20 +185,17 @@ std::string run_name(const PlanHead& plan) {
   return plan.profile.empty() ? plan.name : plan.name + " (" + plan.profile + ")";
 }
 
-/// Returns prefixes of the cell ids of each arm and sweep point, as `reproduce` accepts them.
+/// Counts the cells of each arm. `unfinished` has the ids of those that are not done, with their states.
 Json cells_json(const ResultTable& table) {
-  constexpr std::size_t kIdLetters = 8;
-  Json groups = Json::array();
+  Json arms = Json::array();
   for (const ResultRow& row : table.rows) {
-    const std::string at = point_text(row.point);
-    const bool is_new =
-        groups.empty() || !is_text(groups.back().at("arm"), row.arm) || !is_text(groups.back().at("at"), at);
-    if (is_new) groups.push_back({{"arm", row.arm}, {"at", at}, {"cells", ""}});
-    std::string& ids = groups.back()["cells"].get_ref<std::string&>();
-    ids +=
-        (is_new ? "" : " ") + row.cell.substr(0, kIdLetters) + (row.state == "done" ? "" : ":" + row.state);
+    std::size_t i = 0;
+    while (i < arms.size() && !is_text(arms[i].at("arm"), row.arm)) ++i;
+    if (i == arms.size()) arms.push_back({{"arm", row.arm}, {"cells", 0}});
+    arms[i]["cells"] = arms[i]["cells"].get<int>() + 1;
+    if (row.state != "done") arms[i]["unfinished"].push_back(row.cell + ":" + row.state);
   }
-  return groups;
+  return arms;
 }
 
 /// Adds the plan's figures and the files of those that can be drawn.
@@ -329,13 +326,7 @@ LedgerRun ledger_run(const RunAddress& address) {
   for (const ResultRow& row : results.table.rows) ++states[row.state];
   Json builds = Json::array(), judged = Json::array();
   for (const auto& [name, count] : results.builds) builds.push_back({{"name", name}, {"cells", count}});
-  const std::vector<Claim> claims = claims_of(results);
-  for (const ClaimResult& result : claim_results(results)) {
-    Json claim = to_json(result);
-    for (const auto& [arm, metric] : sides_of(claims[judged.size()]))
-      claim["compares"].push_back({{"arm", arm}, {"metric", metric}});
-    judged.push_back(std::move(claim));
-  }
+  for (const ClaimResult& result : claim_results(results)) judged.push_back(to_json(result));
   const Json provenance = provenance_of(results, address.directory());
   const auto share_of = [&](double seconds) {
     return results.told_seconds > 0 ? Json(seconds / results.told_seconds) : Json();
@@ -344,7 +335,6 @@ LedgerRun ledger_run(const RunAddress& address) {
   run.entry = {{"run", run_name(plan)},
                {"title", plan.title},
                {"source", plan.source},
-               {"notes", plan.notes},
                {"states", states},
                {"command", provenance.is_object() ? command_of(provenance) : ""},
                {"seconds", results.seconds},

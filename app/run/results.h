@@ -139,7 +139,7 @@ std::string summary_caption(const ResultTable& table, const std::string& metric)
 Table summary_table(const ResultTable& table, const std::string& metric);
 
 /// Formats a table with a row per sweep point and a column per arm. An entry that lacks cells gives its
-/// number of cells. If the lines are longer than `most_columns`, every arm has rows of its own.
+/// number of cells. If the lines are longer than `most_columns`, each arm has its own rows.
 std::string summary_text(const ResultTable& table, const std::string& metric,
                          std::optional<std::size_t> most_columns = {});
 

@@ -1,4 +1,4 @@
-"""A result beside a stored one: speeds as ratios to the FMA peak of the same minute, since machines differ."""
+"""Compares a result with a stored one. Machines differ, so speeds are ratios to the FMA peak of the same minute."""
 
 import json
 import statistics

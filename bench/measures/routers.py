@@ -1,4 +1,4 @@
-"""H, I and J: what a router costs beside a plain one, or as a formula."""
+"""H, I and J: the cost of a router relative to a plain one, and the cost of a formula."""
 
 import statistics
 
@@ -6,7 +6,7 @@ STACKS = {"": "d 24, experts of width 32", "_wide": "d 128, experts of width 512
 
 
 def step_times(bench, names):
-    """Processor time of a step of each workload in each round, µs: a few percent can be told apart in it."""
+    """Processor time of a step of each workload in each round, in µs. It resolves a few percent."""
     steps = {name: [] for name in names}
     for turn in range(bench.options.rounds):
         for name in names if turn % 2 == 0 else reversed(names):

@@ -1,4 +1,4 @@
-"""A to D and M: training, beside peers that train the same problem."""
+"""A to D and M: training, compared with peers that train the same problem."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

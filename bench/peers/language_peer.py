@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A saved language model (workload L) trained with PyTorch 2 on one thread. The mixture is written as its users write
-it, a loop over experts that gathers the rows of each (`--style user`), or with rows sorted by expert once, so that an
-expert's rows are a slice (`--style expert`); `--compile` passes the model through torch.compile. Prints one line of
-JSON."""
+"""Trains a saved language model (workload L) with PyTorch 2 on one thread. Prints one line of JSON.
+
+`--style user` writes the mixture as its users do: a loop over experts that gathers the rows of each. `--style expert`
+sorts the rows by expert once, so that an expert's rows are a slice. `--compile` passes the model through torch.compile.
+"""
 
 import json
 import math

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
-"""Workloads A and D written by hand in NumPy: gradients in closed form, float32, every array allocated once, experts
-along the first axis (sums over experts then run over long rows). Set OPENBLAS_NUM_THREADS=1. Prints one line of JSON."""
+"""Trains workloads A and D with NumPy, written by hand. Prints one line of JSON. Set OPENBLAS_NUM_THREADS=1.
+
+Gradients are in closed form. Arrays are float32 and allocated once. Experts are along the first axis, so that sums over
+experts run over long rows.
+"""
 
 import json
 

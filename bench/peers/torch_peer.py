@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""A saved workload trained with PyTorch: all experts batched, no gradient of the inputs, optimizers of multi-tensor kind
-(fused ones where the release has them), batches as views of an epoch that is permuted at once; `--compile` passes the
-loss through torch.compile. Prints one line of JSON."""
+"""Trains a saved workload with PyTorch. Prints one line of JSON.
+
+All experts are batched, and inputs have no gradient. Optimizers are multi-tensor, and fused where the release has them.
+Batches are views of an epoch that is permuted at once. `--compile` passes the loss through torch.compile.
+"""
 
 import json
 import math

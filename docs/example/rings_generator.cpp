@@ -16,8 +16,8 @@ struct RingsOptions {
   }
 };
 
-/// Ring c of k has radius c + 1 around the origin of the plane: x = (c + 1) (cos t, sin t) + noise, y = v_c
-/// with v_c ~ N(0, 1). No linear router can tell the rings apart.
+/// Ring c of k has radius c + 1 around the origin of the plane: x = (c + 1) (cos t, sin t) + noise. Its
+/// target is y = v_c ~ N(0, 1). No linear router separates the rings.
 class Rings final : public Problem {
  public:
   Rings(const RingsOptions& options, const Seeds& seeds) : noise_std_(options.noise_std) {

@@ -172,9 +172,14 @@ def time_text(seconds):
 
 # The ledger
 
+def objects(table):
+    """The rows of a table of the ledger, without the fields that are null."""
+    return [{name: value for name, value in zip(table["columns"], row) if value is not None} for row in table["data"]]
+
+
 class Ledger:
-    def __init__(self, folder):
-        """Reads a folder of results. `missing` says what the pages need and the folder has not."""
+    def __init__(self, folder, scenarios=None):
+        """Reads a folder of results, and the notes of scenarios. `missing` says what the pages need and the folder has not."""
         self.missing = []
 
         def read(name):
@@ -182,27 +187,47 @@ class Ledger:
             if not file.exists():
                 self.missing.append(f"{file}: no such file; `moelab report --ledger {folder}` makes it")
                 return []
-            read = json.loads(file.read_text())
-            return [dict(zip(read["columns"], row)) for row in read["data"]]
+            return objects(json.loads(file.read_text()))
 
         self.runs = {}   # stem of the file → run
         for file in sorted((folder / "runs").glob("*.json")):
-            self.runs[file.stem] = json.loads(file.read_text())
+            run = json.loads(file.read_text())
+            run |= {name: objects(run[name]) for name in ("builds", "claims", "points")}
+            for claim in run["claims"]:
+                claim["points"] = []
+            for point in run.pop("points"):
+                run["claims"][point["claim"]]["points"].append(point)
+            self.runs[file.stem] = run
         self.stems = {run["run"]: stem for stem, run in self.runs.items()}
-        self.claims = read("claims.json") if self.runs else []
+        self.notes = {}  # run → the notes of its scenario
+        for file in scenarios.glob("*/*.json") if scenarios else ():
+            scenario = json.loads(file.read_text())
+            self.notes[scenario.get("name")] = scenario.get("notes", [])
+        self.judged = {(run["run"], claim["id"]): claim for run in self.runs.values() for claim in run["claims"]}
+        listed = read("claims.json") if self.runs else []
+        self.claims = [line for line in listed if (line["run"], line["id"]) in self.judged]
+        if len(self.claims) < len(listed):
+            self.missing.append(f"{folder}/claims.json lists claims that no run has; `moelab report --ledger {folder}` makes it again")
         self.families = read("families.json") if self.runs else []
-        checks = json.loads((folder / "checks.json").read_text()) if (folder / "checks.json").exists() else []
-        self.checks = checks.get("checks", []) if isinstance(checks, dict) else checks
+        self.checks = read("checks.json") if (folder / "checks.json").exists() else []
         self.older_figures = older_figures(folder)
-        self.lines = {f"{line['run']}.{line['id']}": line for line in self.claims}
-        self.family_of = {name: family for family in self.families for name in family["claims"]}
+        self.lines = {(line["run"], line["id"]): line for line in self.claims}
+        self.members = [[] for _ in self.families]
+        for line in self.claims:
+            if "family" in line:
+                self.members[line["family"]].append(line)
+        for family, members in zip(self.families, self.members):
+            family["work"] = self.work(members[0]) if members else ""
 
-    def family(self, run, claim_id):
-        return self.family_of.get(f"{run}.{claim_id}", {"work": "", "words": claim_id})
+    def work(self, line):
+        """The work whose words a row of claims.json tests. Empty without one."""
+        return self.runs[self.stems[line["run"]]]["work"] if "family" in line else ""
 
-    def lines_of(self, family):
-        """The rows of claims.json of a family."""
-        return [self.lines[name] for name in family["claims"] if name in self.lines]
+    def words(self, line):
+        """The words that a row of claims.json tests: the first quotation of the claim's text, or else the whole text."""
+        text = self.judged[line["run"], line["id"]]["text"]
+        found = re.match("“[^”]*”", text)
+        return " ".join((found.group(0) if found else text).split())
 
 
 def deciding_point(claim):
@@ -228,7 +253,7 @@ def short_work(work):
 def claim_row(ledger, run, claim):
     index = deciding_point(claim)
     point = claim["points"][index] if index is not None else {}
-    line = ledger.lines.get(f"{run['run']}.{claim['id']}", {})
+    line = ledger.lines.get((run["run"], claim["id"]), {})
     own = anchor(claim["id"])
     words = [f'<a class="id" href="#{own}"><code>{escaped(claim["id"])}</code></a>', f"<div>{escaped(claim['text'])}</div>"]
     if claim.get("statement") and claim["statement"] != claim["text"]:
@@ -323,9 +348,9 @@ def run_page(ledger, stem):
         lines += [f"![{markdown(run['title'] or run['run'])}](../{run['figure']})", ""]
         if stem in ledger.older_figures:
             lines += ["An earlier version of the program drew this figure.", ""]
-    if run.get("notes"):
-        lines.append(raw([f"<details><summary>Notes of the scenario ({len(run['notes'])})</summary><ul>",
-                          *(f"<li>{escaped(note)}</li>" for note in run["notes"]), "</ul></details>"]))
+    if notes := ledger.notes.get(run["run"]):
+        lines.append(raw([f"<details><summary>Notes of the scenario ({len(notes)})</summary><ul>",
+                          *(f"<li>{escaped(note)}</li>" for note in notes), "</ul></details>"]))
     if run["claims"]:
         head = ["<th>Verdict</th>", "<th>Claim</th>", "<th>Numbers</th>", "<th>Paper’s number</th>", "<th>p</th>"]
         lines += ["## Claims", "",
@@ -346,11 +371,11 @@ def query(**fields):
 def counts_table(ledger):
     """Counts of families and of claims by verdict, for each work and origin."""
     counts = {}
-    for family in ledger.families:
+    for family, members in zip(ledger.families, ledger.members):
         key = (family["work"] == "", short_work(family["work"]), family["origin"] != "paper")
         families, claims = counts.setdefault(key, (Counter(), Counter()))
         families[family["verdict"]] += 1
-        claims.update(line["verdict"] for line in ledger.lines_of(family))
+        claims.update(line["verdict"] for line in members)
     used = [v for v in VERDICTS if any(f[v] or c[v] for f, c in counts.values())]
     rows = []
     for (_, work, is_ours), (families, claims) in sorted(counts.items()):
@@ -369,18 +394,19 @@ def claims_table(ledger):
             '<th data-filter="whose">Whose</th>', '<th data-filter="reading">Reading</th>', "<th>Number</th>", "<th>p (Holm)</th>"]
     rows = []
     for line in ledger.claims:
-        family = ledger.family(line["run"], line["id"])
-        words = " ".join(family["words"].split())
+        words = ledger.words(line)
         words = words if len(words) <= LONGEST_WORDS else words[:LONGEST_WORDS].rsplit(" ", 1)[0] + " …"
         stem = ledger.stems.get(line["run"])
         target = f' href="runs/{stem}.html#{anchor(line["id"])}"' if stem else ""
-        found = bounds(line)
+        claim = ledger.judged[line["run"], line["id"]]
+        point = claim["points"][deciding_point(claim)] if claim["points"] else {}
+        found = bounds(point)
         p = line.get("p_holm")
         rows.append([f'<td class="verdict {escaped(line["verdict"])}">{escaped(line["verdict"])}</td>',
                      f"<td><a{target}>{escaped(words)}</a><div class=small>{escaped(line['run'])}.<wbr>{escaped(line['id'])}</div></td>",
-                     f"<td>{escaped(short_work(family['work']))}</td>", f"<td>{escaped(line['origin'])}</td>",
+                     f"<td>{escaped(short_work(ledger.work(line)))}</td>", f"<td>{escaped(line['origin'])}</td>",
                      f"<td>{escaped(line['reading'])}</td>",
-                     f'<td class="numbers" data-sort="{found[0] if found else ""}">{scale_text(line)}{estimate_text(line)}{level_text(line)}</td>',
+                     f'<td class="numbers" data-sort="{found[0] if found else ""}">{scale_text(point)}{estimate_text(point)}{level_text(point)}</td>',
                      f'<td data-sort="{p if is_number(p) else 2}">{p_text(p)}</td>'])
     return table(head, rows, "claims", ' data-rows="40"')
 
@@ -389,7 +415,7 @@ def runs_page(ledger):
     rows = []
     for stem, run in ledger.runs.items():
         counts = Counter(claim["verdict"] for claim in run["claims"])
-        works = {ledger.family(run["run"], claim["id"])["work"] for claim in run["claims"]}
+        works = {ledger.work(ledger.lines.get((run["run"], claim["id"]), {})) for claim in run["claims"]}
         rows.append([f'<td><a href="{stem}.html"><code>{escaped(run["run"])}</code></a></td>', f"<td>{escaped(run['title'])}</td>",
                      f"<td>{escaped(', '.join(sorted(map(short_work, works))))}</td>",
                      *(f"<td>{counts[v] or ''}</td>" for v in VERDICTS if v not in ("equivalent", "excluded")),
@@ -467,19 +493,20 @@ def scenario_runs(scenarios, ledger):
 def paper_summary(ledger, stems, here):
     """One paragraph for the page of a paper: how many statements hold, fail and are open. Empty without claims."""
     runs = {ledger.runs[stem]["run"] for stem in stems}
-    own = [family for family in ledger.families if any(line["run"] in runs for line in ledger.lines_of(family))]
-    works = {family["work"] for family in own if family["origin"] == "paper"}
+    families = list(zip(ledger.families, ledger.members))
+    own = [(family, members) for family, members in families if any(line["run"] in runs for line in members)]
+    works = {family["work"] for family, _ in own if family["origin"] == "paper"}
     sentences = []
     for origin, whose in (("paper", "statements of the paper" if len(works) < 2 else "statements of papers"), ("ours", "claims of ours")):
-        chosen = [f for f in own if f["origin"] == origin]
+        chosen = [each for each in own if each[0]["origin"] == origin]
         if origin == "paper" and len(works) == 1:  # also those that other folders test
-            chosen = [f for f in ledger.families if f["origin"] == origin and f["work"] in works]
+            chosen = [each for each in families if each[0]["origin"] == origin and each[0]["work"] in works]
         if not chosen:
             continue
-        counts = Counter(family["verdict"] for family in chosen)
+        counts = Counter(family["verdict"] for family, _ in chosen)
         parts = [f"{counts[v]} {word}" for v, word in (("reproduced", "hold"), ("refuted", "fail"), ("equivalent", "are too small to matter"),
                                                        ("inconclusive", "are open")) if counts[v] or v == "inconclusive"]
-        mixed = sum({"reproduced", "refuted"} <= {line["verdict"] for line in ledger.lines_of(f)} for f in chosen)
+        mixed = sum({"reproduced", "refuted"} <= {line["verdict"] for line in members} for _, members in chosen)
         sentences.append(f"Of {len(chosen)} {whose}, {', '.join(parts[:-1]) + ' and ' if parts[:-1] else ''}{parts[-1]}."
                          + (f" {mixed} of them hold{'s' if mixed == 1 else ''} in one claim and fail{'s' if mixed == 1 else ''} in another."
                             if mixed else ""))

@@ -321,7 +321,7 @@ def stage(folder, xml):
     stage_.pages |= PLACES | SPLIT | HOME
     stage_.pages = {file: page for file, page in stage_.pages.items() if (ROOT / file).exists()}
     stage_.pages["docs/results"] = "results/index.md"
-    ledger = results.Ledger(ROOT / "docs" / "results")
+    ledger = results.Ledger(ROOT / "docs" / "results", ROOT / "scenarios")
     stage_.broken += ledger.missing
     of_arms = tables.load(ROOT / "docs" / "results")
     scenarios = results.scenario_runs(ROOT / "scenarios", ledger)
@@ -341,6 +341,8 @@ def stage(folder, xml):
             text += "\n\nThe notebook" + end.replace(f"({path.name})", f"({os.path.relpath(path, (folder / page).parent)})")
         else:
             text = stage_.rewritten(with_results(text, file, page, ledger, of_arms, scenarios, stage_.broken), file, page)
+        if page == GLOSSARY:  # the index of the site has the terms, next to the names of Python
+            text = re.sub(r"^### (.*)$", r"```{index} single: \1\n```\n\n### \1", text, flags=re.M)
         if page.startswith(WITH_TERMS) and not page.endswith("index.md"):
             text = link_terms(text, page, terms)
         stage_.write(page, (results.WIDE if page in WIDE else "") + text)
@@ -356,7 +358,7 @@ def stage(folder, xml):
     stage_.links["reference/cpp/index.md"] = []
     with open(folder / "reference" / "index.md", "a") as file:
         file.write("- [All metrics, by name](metrics.md)\n- [Python, by name](python_api.md)\n"
-                   "- [C++, by header](cpp/index.md)\n")
+                   "- [C++, by header](cpp/index.md)\n- <a href=\"../genindex.html\">Index of terms and names</a>\n")
     for page, text in cpp_pages(xml).items():
         stage_.write(page, text)
         stage_.links["reference/cpp/index.md" if page != "reference/cpp/index.md" else "reference/index.md"].append(page)

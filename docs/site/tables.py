@@ -10,7 +10,8 @@ The target names the table, the row and the column. `.mean` after the column lea
 A table has the page that shows it, the command that makes its numbers (RUN stands for a run folder), its shown columns
 with their headings, and its rows. A cell is a text, a number, {"mean", "half"} or {"mean", "low", "high"}, with an optional
 "scale" before it, "factor" and "note", or {"claim": "<run>#<claim>.<field>"}, a number of a run. A table with "compare"
-has a row for each claim on which two runs disagree. "decimals" sets the digits after the point of numbers with "half".
+has a row for each claim on which two runs disagree. A row of a table with the column "ledger" is named <run>.<claim>, which
+gives its columns "run", "claim" and "ledger". "decimals" sets the digits after the point of numbers with "half".
 """
 
 import json
@@ -25,7 +26,13 @@ NUMBER = re.compile(r"^```.*?^```|\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(((?:[^()\s]*/
 
 def load(folder):
     """The tables of a folder by name."""
-    return {file.stem: json.loads(file.read_text()) for file in sorted((folder / "tables").glob("*.json"))}
+    found = {file.stem: json.loads(file.read_text()) for file in sorted((folder / "tables").glob("*.json"))}
+    for table in found.values():
+        if "ledger" in table["columns"]:
+            for name, row in table["rows"].items():
+                run, _, claim = name.partition(".")
+                row |= {"run": run, "claim": f"`{claim}`", "ledger": {"claim": f"{run}#{claim}.verdict"}}
+    return found
 
 
 def compared(ledger, one, other):

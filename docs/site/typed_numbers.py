@@ -1,7 +1,7 @@
 """Lists numbers with intervals that stand typed in pages about results: docs/site/typed_numbers.py
 
-A number that a link takes from a run (results.py) or a table (tables.py) is not listed, nor is a table that the build
-writes. `docs/build --check` allows no other.
+Numbers that a link takes from a run (results.py) or a table (tables.py) are not listed. Tables that the build writes are
+not listed either. `docs/build --check` allows no other numbers.
 """
 
 import re

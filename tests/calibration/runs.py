@@ -153,7 +153,8 @@ FAMILIES, MEMBERS = 10, 3
 def family_counts(folder):
     """How many families have each verdict."""
     families = json.loads((folder / "families.json").read_text(encoding="utf-8"))
-    return collections.Counter(family["verdict"] for family in families)
+    verdict = families["columns"].index("verdict")
+    return collections.Counter(family[verdict] for family in families["data"])
 
 
 def measure_families(true_members):

@@ -25,42 +25,48 @@ POINT = {"at": {"data.dim": 3}, "left": 0.41, "left_interval": [0.38, 0.44], "ri
 
 def claim(name, verdict="reproduced", points=(POINT,), **fields):
     return {"id": name, "verdict": verdict, "origin": "paper", "reading": "main", "regime": None, "source": "Fig. 1",
-            "reported": None, "text": name, "statement": name, "p": 0.001, "seeds_to_decide": None, "points": list(points),
-            "compares": []} | fields
+            "reported": None, "text": name, "statement": name, "p": 0.001, "seeds_to_decide": None, "points": list(points)} | fields
 
 
 def run(name, claims, **fields):
-    return {"version": 2, "run": name, "title": f"Run {name}", "source": "Doe 2020, Fig. 1", "notes": [], "states": {"done": 4},
+    return {"version": 3, "run": name, "title": f"Run {name}", "source": "Doe 2020, Fig. 1", "work": "Doe 2020", "states": {"done": 4},
             "command": "moelab run x.json", "seconds": 12.5, "training_share": 0.5, "measuring_share": None,
-            "builds": [{"name": "0.2.0", "cells": 4}], "figure": None, "claims": claims, "cells": []} | fields
+            "builds": [{"name": "0.2.0", "cells": 4}], "figure": None, "claims": claims} | fields
 
 
-def ledger_of(runs, with_lists=True, checks=None, figures=None):
-    """A ledger on disk, read again."""
+def table_of(objects):
+    """Objects as the program writes them: a table that names each field once."""
+    columns = list(dict.fromkeys(name for each in objects for name in each))
+    return {"columns": columns, "data": [[each.get(column) for column in columns] for each in objects]}
+
+
+def ledger_of(runs, with_lists=True, checks=None, figures=None, notes=(), lines=()):
+    """A ledger on disk, read again, with a scenario for each run. `lines` are further rows of claims.json."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "runs").mkdir()
         (folder / "figures").mkdir()
         for stem, text in (figures or {}).items():
             (folder / "figures" / f"{stem}.svg").write_text(text)
-        lines, families = [], []
+        (folder / "scenarios" / "doe").mkdir(parents=True)
+        lines, families = list(lines), []
         for each in runs:
             stem = re.sub(r"[^\w-]", "-", each["run"], flags=re.A)
-            (folder / "runs" / f"{stem}.json").write_text(json.dumps(each))
+            points = [{"claim": i} | point for i, one in enumerate(each["claims"]) for point in one["points"]]
+            claims = [{k: v for k, v in one.items() if k != "points"} for one in each["claims"]]
+            (folder / "runs" / f"{stem}.json").write_text(json.dumps(
+                each | {"builds": table_of(each["builds"]), "claims": table_of(claims), "points": table_of(points)}))
+            (folder / "scenarios" / "doe" / f"{stem}.json").write_text(json.dumps({"name": each["run"], "notes": list(notes)}))
             for one in each["claims"]:
-                point = one["points"][-1] if one["points"] else {}
-                lines.append({"run": each["run"], "p_holm": 0.02, "p_bh": 0.01} | {k: one[k] for k in ("id", "origin", "reading", "verdict", "p")}
-                             | {k: point.get(k) for k in ("at", "scale", "estimate", "interval", "level")})
-                families.append({"work": "Doe 2020", "origin": one["origin"], "words": one["text"], "reading": "main",
-                                 "verdict": one["verdict"], "claims": [f"{each['run']}.{one['id']}"]})
+                lines.append({"run": each["run"], "p_holm": 0.02, "p_bh": 0.01, "family": len(families)}
+                             | {k: one[k] for k in ("id", "origin", "reading", "verdict", "p")})
+                families.append({"origin": one["origin"], "reading": "main", "verdict": one["verdict"]})
         if with_lists:
             for name, rows in (("claims", lines), ("families", families)):
-                columns = list(rows[0]) if rows else []
-                (folder / f"{name}.json").write_text(json.dumps(
-                    {"columns": columns, "data": [[row[column] for column in columns] for row in rows]}))
+                (folder / f"{name}.json").write_text(json.dumps(table_of(rows)))
         if checks is not None:
-            (folder / "checks.json").write_text(json.dumps(checks))
-        return results.Ledger(folder)
+            (folder / "checks.json").write_text(json.dumps(table_of(checks)))
+        return results.Ledger(folder, folder / "scenarios")
 
 
 class Shown(HTMLParser):
@@ -90,10 +96,10 @@ class Pages(unittest.TestCase):
     def test_hostile_texts_stay_texts(self):
         hostile = run("demo", [claim(HOSTILE, text=HOSTILE, statement=HOSTILE + "2", regime=HOSTILE, source=HOSTILE, reported=HOSTILE,
                                      points=[POINT | {"at": HOSTILE, "note": HOSTILE, "left": HOSTILE}])],
-                      title=HOSTILE, notes=[HOSTILE], command=HOSTILE, builds=[{"name": HOSTILE, "cells": 1}], states={HOSTILE: 1})
+                      title=HOSTILE, command=HOSTILE, builds=[{"name": HOSTILE, "cells": 1}], states={HOSTILE: 1})
         checks = [{"id": "a." + HOSTILE, "statement": HOSTILE, "source": HOSTILE, "verdict": "holds", "expected": True,
                    "measured": HOSTILE, "predicted": 1, "error_bound": None}]
-        ledger = ledger_of([hostile], checks={"checks": checks})
+        ledger = ledger_of([hostile], checks=checks, notes=[HOSTILE])
         for file, (page, text) in results.pages(ledger, "# Results\n\nFiles.\n").items():
             shown = Shown(text)
             self.assertNotIn("script", shown.tags, page)
@@ -167,8 +173,11 @@ class Pages(unittest.TestCase):
         self.assertIn("runs/y.html#claim-a", shown.links)
         self.assertLess(home.index("## Claims"), home.index("## More"))
 
-    def test_missing_lists_are_reported(self):
+    def test_missing_and_old_lists_are_reported(self):
         self.assertEqual(ledger_of([run("x", [claim("a")])]).missing, [])
+        old = ledger_of([run("x", [claim("a")])], lines=[{"run": "y", "id": "b"}])
+        self.assertEqual(len(old.claims), 1)
+        self.assertIn("claims that no run has", old.missing[0])
         self.assertIn("moelab report --ledger", ledger_of([run("x", [claim("a")])], with_lists=False).missing[0])
 
 
@@ -258,21 +267,54 @@ class Tables(unittest.TestCase):
 
 class Figures(unittest.TestCase):
     GROUP = '<g fill="none" color="black" stroke="currentColor" stroke-width="0.60" stroke-linecap="butt" stroke-linejoin="miter">'
-    LONG = ('<svg width="9" height="9" xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
-            '<title>Gnuplot</title><defs>\n <circle id="a" r="1" fill="currentColor"/><use id="b" xlink:href="#a"/><circle id="c"/></defs>'
-            f'{GROUP}</g>{GROUP}<path stroke="rgb( 51,  51,  51)" d="M1.26,2.00 L3.04,4.0 "/></g>{GROUP}<path d="M1,1 L2,2"/></g>'
-            f'{GROUP}<use xlink:href="#b" color="rgb(0, 114, 178)" transform="translate(1.26,2.04) scale(1.5)"/>'
-            '<g stroke="none" fill="black"><text>a &lt; <tspan dy="-1">2</tspan> b</text></g></g></svg>')
+    DEFS = '<defs>\n <circle id="a" r="1" fill="currentColor"/><use id="b" xlink:href="#a"/><circle id="c"/></defs>'
 
-    def test_small_keeps_what_is_drawn(self):
-        short = figures.small(self.LONG)
-        for kept in ('stroke="#333333"', 'd="M1.3,2L3,4"', 'stroke="black"', 'id="a"', 'id="b"', 'color="#0072b2"',
-                     'translate(1.3,2) scale(1.5)', '<text>a &lt; <tspan dy="-1">2</tspan> b</text>', 'fill="currentColor"'):
+    def small(self, inner):
+        return figures.small('<svg width="99" height="99" xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+                             f"<title>Gnuplot</title>{self.DEFS}{inner}</svg>")
+
+    def shown(self, inner):
+        """What is drawn, without the styles and symbols."""
+        return re.sub(r"^.*</(style|defs)>|</svg>\n$", "", self.small(inner))
+
+    def test_styles_become_classes_and_unused_symbols_go(self):
+        short = self.small(f'{self.GROUP}</g>{self.GROUP}<path stroke="rgb( 51,  51,  51)" d="M1.26,2.00 L3.04,4.0 "/></g>'
+                           f'{self.GROUP}<use xlink:href="#b" color="rgb(0, 114, 178)" transform="translate(1.26,2.04) scale(1.5)"/>'
+                           '<g stroke="none" fill="black"><text>a &lt; <tspan dy="-1">2</tspan> b</text></g></g>')
+        for kept in (".a{stroke:#333;stroke-width:.6}", '<path class="a" d="m1.3,2,1.7,2"/>', 'id="a"', 'id="b"', "{color:#0072b2}",
+                     'href="#b" transform="translate(1.3,2) scale(1.5)"', '>a &lt; <tspan dy="-1">2</tspan> b</text>', 'fill="currentColor"'):
             self.assertIn(kept, short)
         for gone in ("Gnuplot", 'id="c"', "linecap", "rgb"):
             self.assertNotIn(gone, short)
-        self.assertEqual(short.count("stroke-width"), 1)  # groups that are alike become one
         self.assertEqual(figures.small(short), short)
+
+    def test_shapes_of_one_style_are_one_where_none_between_meets_them(self):
+        line, other = '<path d="M1,1 L2,1 L2,3"/>', '<path stroke="rgb(255,0,0)" d="M{0},9 L{0},0"/>'
+        self.assertEqual(self.shown(f"{self.GROUP}{line}{other.format(50)}{line}</g>"),
+                         '<path class="a" d="m1,1h1v2m-1-2h1v2"/><path class="b" d="m50,9v-9"/>')
+        self.assertEqual(self.shown(f"{self.GROUP}{line}{other.format(1)}{line}</g>").count("<path"), 3)
+        clear = line.replace("d=", 'opacity="0.5" d=')
+        self.assertEqual(self.shown(f"{self.GROUP}{clear}{clear}</g>").count("<path"), 2)
+
+    def test_equal_symbols_are_markers_of_a_path(self):
+        use = '<use xlink:href="#a" color="rgb(0,0,9)" transform="translate({0},{0}) scale(2)"/>'
+        short = self.small(use.format(1) + use.format(2.04))
+        for kept in ("marker{overflow:visible}.a{marker:url(#m0)}", '<path class="a" d="m1,1,1,1"/>',
+                     '<marker id="m0"><use href="#a" transform="scale(2)" color="#000009"/></marker>'):
+            self.assertIn(kept, short)
+
+    def test_closed_lines_and_texts(self):
+        self.assertEqual(self.shown('<polygon fill="rgb(0,0,9)" points="1,1 2,1 2,0.5"/>'), '<path class="a" d="m1,1h1v-.5z"/>')
+        self.assertEqual(self.shown('<path d="M1,1 L2,2 Z L3,3 M9,9"/>'), '<path class="a" d="m1,1,1,1zm0,0,2,2"/>')
+        text = '<g transform="translate({0},5)" fill="black"><text>{0}</text></g>'
+        self.assertEqual(self.shown(text.format(1) + text.format(60) + "<text> </text>"),
+                         '<g class="a"><text x="1" y="5">1</text><text x="60" y="5">60</text></g>')
+
+    def test_the_layout_stays_and_other_files_do_not_change(self):
+        layout = '<svg xmlns="http://www.w3.org/2000/svg"><title>moelab_layout_3</title><path d="M1,1 L2,2"/></svg>'
+        self.assertIn("<title>moelab_layout_3</title>", figures.small(layout))
+        for inner in ('<path d="M1,1 C2,2 3,3 4,4"/>', '<g opacity="0.5"><path d="M1,1 L2,2"/></g>'):
+            self.assertIn(inner, figures.small(f'<svg xmlns="http://www.w3.org/2000/svg">{inner}</svg>'))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-/// Draws clusters with moelab, routes every row to the nearest of as many of the first rows, and measures how
-/// well that finds the clusters: where a router that starts at samples begins.
+/// Draws clusters with moelab and routes every row to the nearest of the first rows, one for each expert.
+/// Then measures how well these routes find the clusters. A router that starts at samples begins there.
 
 #include <iostream>
 

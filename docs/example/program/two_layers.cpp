@@ -1,4 +1,4 @@
-/// Trains the two-layer mixture of two_layers.json with typed options and prints its test loss, which is the
+/// Trains the two-layer mixture of two_layers.json with typed options, and prints its test loss. It equals
 /// `test_loss_soft` of `moelab run docs/example/program/two_layers.json`.
 
 #include <iostream>

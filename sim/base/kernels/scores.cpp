@@ -64,7 +64,7 @@ void summarize_rows_of(const double* values, int rows, int columns, RowSummary* 
 template <int kRows>
 void softmax_entropies_block(const double* HWY_RESTRICT scores, int length,
                              double* HWY_RESTRICT probabilities, double* entropies) {
-  // The exponential of this number is 0, as that of −∞ is, and 0 times it is 0.
+  // The exponential of this number is 0, like exp(−∞). Unlike with −∞, 0 times it is 0.
   const V lowest = hn::Set(L::d, -1000.0);
   V peaks[kRows], sums[kRows][L::kVectors], products[kRows][L::kVectors];
   for (int i = 0; i < kRows; ++i) {
@@ -185,7 +185,7 @@ void find_largest_of_rows_of(const double* values, int rows, int columns, int k,
             size = groups * L::kWidth + of_peaks;
   std::vector<double> scratch(static_cast<std::size_t>(size) * kRowsAtOnce, kBelowAll);
   for (int row = 0; row < rows; row += kRowsAtOnce) {
-    // The rounds of one row wait for each other, those of several rows do not.
+    // The rounds of one row wait for each other. The rounds of different rows do not.
     const int count = std::min(kRowsAtOnce, rows - row);
     Tournament of_row[kRowsAtOnce];
     for (int i = 0; i < count; ++i) {

@@ -1,6 +1,7 @@
 #include "app/report/ledger.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <fstream>
@@ -67,7 +68,13 @@ struct Book {
     return found;
   }
   Json claims() const { return rows_of("claims.json"); }
-  Json families() const { return rows_of("families.json"); }
+  /// The family of a claim.
+  Json family_of(const std::string& id) const {
+    for (const Json& claim : claims())
+      if (is_text(claim.at("id"), id))
+        return rows_of("families.json").at(claim.at("family").get<std::size_t>());
+    return {};
+  }
 
   /// The rows of a table as objects.
   Json rows_of(const std::string& name) const {
@@ -110,7 +117,7 @@ TEST_CASE("claims.json has a row for each claim, and p values corrected for thos
   const Book book;
   write_ledger({kFirst}, "", book.ledger);
   CHECK(book.claims() == Json::parse(R"([{"run": "first", "id": "claim0", "origin": "ours", "reading": "main",
-    "verdict": "reproduced", "scale": "log ratio", "estimate": -0.1235, "interval": [-0.2, -0.1], "p": 0.01, "p_holm": 0.01, "p_bh": 0.01}])"));
+    "verdict": "reproduced", "p": 0.01, "p_holm": 0.01, "p_bh": 0.01, "family": 0}])"));
   write_ledger({kSecond}, "", book.ledger);
   const Json claims = book.claims();
   REQUIRE(claims.size() == 3);
@@ -138,18 +145,19 @@ TEST_CASE("families are judged by main readings, for each work and origin") {
               {claim_of("e", "reproduced", "“Falls.” Here: later.", "paper", 0.03),
                claim_of("f", "refuted", "“Stays.”", "paper", 0.03, "other")})},
       "", book.ledger);
-  std::map<std::string, Json> families;
-  for (const Json& family : book.families()) {
-    CHECK(family.at("work") == "Somebody 2020");
-    families[family.at("origin").get<std::string>() + " " + family.at("words").get<std::string>()] = family;
-  }
-  REQUIRE(families.size() == 4);
-  CHECK(families["paper “Falls.”"].at("verdict") == "reproduced");
-  CHECK(families["paper “Falls.”"].at("claims") == Json({"one.a", "one.b", "two.e"}));
-  CHECK(families["paper “Rises.”"].at("verdict") == "refuted");
-  CHECK(families["paper “Rises.”"].at("claims") == Json({"one.c"}));
-  CHECK(families["ours “Falls.”"].at("verdict") == "inconclusive");
-  CHECK(families["paper “Stays.”"].at("reading") == "other");
+  for (const char* stem : {"one", "two"})
+    CHECK(read_json_file(book.runs / fmt::format("{}.json", stem)).at("work") == "Somebody 2020");
+  CHECK(book.rows_of("families.json").size() == 4);
+  const auto family = [](const char* origin, const char* reading, const char* verdict) {
+    return Json{{"origin", origin}, {"reading", reading}, {"verdict", verdict}};
+  };
+  for (const char* id : {"a", "b", "e"}) CHECK(book.family_of(id) == family("paper", "main", "reproduced"));
+  CHECK(book.family_of("c") == family("paper", "main", "refuted"));
+  CHECK(book.family_of("d") == family("ours", "main", "inconclusive"));
+  CHECK(book.family_of("f") == family("paper", "other", "refuted"));
+  const Json claims = book.claims();
+  const auto excluded = std::ranges::find_if(claims, [](const Json& claim) { return claim.at("id") == "g"; });
+  CHECK(excluded->at("family").is_null());
 }
 
 TEST_CASE("a run given again replaces its own, and a deleted file takes its run away") {
@@ -179,7 +187,8 @@ TEST_CASE("a ledger copies the first figure that is small enough, and keeps its 
   write_ledger({run}, checks, book.ledger);
   CHECK(text_of(book.ledger / "figures" / "first.svg") == "<svg/>");
   CHECK(read_json_file(book.runs / "first.json").at("figure") == "figures/first.svg");
-  CHECK(text_of(book.ledger / "checks.json") == "[\n{\"id\":\"lemma\",\"measured\":1.23457}\n]\n");
+  CHECK(text_of(book.ledger / "checks.json") ==
+        "{\"columns\": [\"id\",\"measured\"],\n\"data\": [\n[\"lemma\",1.23457]\n]}\n");
   write_ledger({kSecond}, "", book.ledger);
   CHECK(fs::exists(book.ledger / "checks.json"));
 }
@@ -205,7 +214,7 @@ TEST_CASE("a file that is damaged or of no run is named, and nothing is written"
   for (const std::string& text :
        {std::string(), std::string("{}"), whole.substr(0, whole.size() / 2), changed("/version", 1),
         changed("/run", 3), changed("/run", "second"), changed("/claims", "none"),
-        changed("/claims/0/verdict", nullptr), changed("/claims/0/points", 3)}) {
+        changed("/claims/data/0/1", nullptr), changed("/points/data/0/0", 3)}) {
     CAPTURE(text);
     write_text(file, text);
     const auto before = book.files();
@@ -230,6 +239,27 @@ TEST_CASE("what is written of a run is read again, whatever its texts") {
   }
 }
 
+TEST_CASE("the file of a run names the fields of its lists once, and its points name their claims") {
+  const Book book;
+  LedgerRun run = run_with("first", "B 2020", {0.01, 0.02});
+  run.entry["builds"] = Json::parse(R"([{"name": "0.2.0", "cells": 4}])");
+  run.entry["claims"][1]["points"].push_back({{"verdict", "refuted"}, {"note", "late"}});
+  run.entry["claims"][1]["quote"] = "It falls.";
+  write_ledger({run}, "", book.ledger);
+  const Json entry = read_json_file(book.runs / "first.json");
+  CHECK(entry.at("builds") == Json::parse(R"({"columns": ["name", "cells"], "data": [["0.2.0", 4]]})"));
+  CHECK(entry.at("claims").at("columns") ==
+        Json({"id", "verdict", "origin", "reading", "text", "p", "quote"}));
+  CHECK(entry.at("claims").at("data")[0].back().is_null());
+  CHECK(entry.at("claims").at("data")[1].back() == "It falls.");
+  CHECK(entry.at("points").at("columns") ==
+        Json({"claim", "at", "estimate", "interval", "scale", "level", "verdict", "note"}));
+  REQUIRE(entry.at("points").at("data").size() == 3);
+  CHECK(entry.at("points").at("data")[1][0] == 1);
+  CHECK(entry.at("points").at("data")[2] ==
+        Json({1, nullptr, nullptr, nullptr, nullptr, nullptr, "refuted", "late"}));
+}
+
 TEST_CASE("names of files are those of runs, and differ where these do") {
   CHECK(ledger_run_stem("fig3") == "fig3");
   CHECK(ledger_run_stem("samples_needed-2") == "samples_needed-2");
@@ -245,20 +275,6 @@ TEST_CASE("names of files are those of runs, and differ where these do") {
     stems.insert(stem);
   }
   CHECK(stems.size() == names.size());
-}
-
-TEST_CASE("a claim's decisive point is the first that decides against it, or else the last judged one") {
-  Json claim = {{"verdict", "refuted"}, {"points", Json::array()}};
-  CHECK(decisive_point(claim).is_null());
-  for (const char* verdict : {"reproduced", "refuted", "refuted", "inconclusive", "outside"})
-    claim["points"].push_back({{"verdict", verdict}, {"place", claim["points"].size()}});
-  const auto place = [&](const char* verdict) {
-    claim["verdict"] = verdict;
-    return decisive_point(claim).at("place").get<int>();
-  };
-  CHECK(place("refuted") == 1);
-  CHECK(place("inconclusive") == 3);
-  CHECK(place("reproduced") == 3);
 }
 
 TEST_CASE("Markdown: markup is escaped, words, numbers and intervals stay legible") {
