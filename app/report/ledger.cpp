@@ -86,8 +86,9 @@ std::string table_text(const Json& table) {
                      lines_of(table.at("data")));
 }
 
-/// The file of an entry: a field on each line, and its lists of objects as tables. The points of all claims
-/// are one table; `claim` is the number of their claim.
+/// The file of an entry: a field on each line, and an object of a list on its own. The points of all claims
+/// are one table; `claim` is the number of their claim. A claim without a source does not name it, and has no
+/// field that is null.
 std::string entry_text(Json entry) {
   Json points = Json::array();
   for (std::size_t i = 0; i < entry.at("claims").size(); ++i) {
@@ -97,25 +98,29 @@ std::string entry_text(Json entry) {
       row.update(point);
       points.push_back(std::move(row));
     }
-    claim.erase("points");
+    Json kept = Json::object();
+    for (const auto& [name, value] : claim.items()) {
+      const bool is_named = name != "source" || value != "";
+      if (is_named && !value.is_null() && name != "points") kept[name] = value;
+    }
+    claim = std::move(kept);
   }
-  entry["points"] = std::move(points);
   std::string text = "{";
   for (const auto& [name, value] : entry.items()) {
-    const bool is_list = value.is_array() && (value.empty() || value.front().is_object());
+    const bool is_list = value.is_array() && !value.empty() && value.front().is_object();
     text += fmt::format("{}{}: {}", text.size() == 1 ? "\n" : ",\n", line_of(name),
-                        is_list ? table_text(table_of(value)) : line_of(value));
+                        is_list ? lines_of(value) : line_of(value));
   }
-  return text + "\n}\n";
+  return text + fmt::format(",\n\"points\": {}\n}}\n", table_text(table_of(points)));
 }
 
 /// Gives the claims of an entry that was read back their points.
 void unpack(Json& entry) {
-  Json claims = objects_of(entry.at("claims"));
+  Json& claims = entry.at("claims");
   for (Json& claim : claims) claim["points"] = Json::array();
   for (const Json& point : objects_of(entry.at("points")))
     claims.at(point.at("claim").get<std::size_t>())["points"].push_back(point);
-  entry["claims"] = std::move(claims);
+  entry.erase("points");
 }
 
 /// Reads the entry of a run. Throws UserError if the file is damaged or no such file.

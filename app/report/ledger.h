@@ -30,9 +30,9 @@ void add_figures(const RunResults& results, const std::filesystem::path& directo
 //   checks.json        theorem checks as `check --json` gives them, with rounded numbers
 //   figures/<run>.svg  the first figure of the run that is small enough
 //
-// A list of objects is a table: {"columns": […], "data": [[…], …]}. It has no column that is null in every
-// row. The points of a run name their claim by its row, and claims.json names a family by its row. Numbers
-// have six significant digits, and four in claims.json.
+// The other lists than builds, claims and cells of a run are tables: {"columns": […], "data": [[…], …]}. A
+// table has no column that is null in every row. The points of a run name their claim by its number, and
+// claims.json names a family by its row. Numbers have six significant digits, and four in claims.json.
 
 /// A run's entry, and its figures that are drawn.
 struct LedgerRun {

@@ -192,10 +192,9 @@ class Ledger:
         self.runs = {}   # stem of the file → run
         for file in sorted((folder / "runs").glob("*.json")):
             run = json.loads(file.read_text())
-            run |= {name: objects(run[name]) for name in ("builds", "claims", "points")}
             for claim in run["claims"]:
                 claim["points"] = []
-            for point in run.pop("points"):
+            for point in objects(run.pop("points")):
                 run["claims"][point["claim"]]["points"].append(point)
             self.runs[file.stem] = run
         self.stems = {run["run"]: stem for stem, run in self.runs.items()}

@@ -55,7 +55,7 @@ def ledger_of(runs, with_lists=True, checks=None, figures=None, notes=(), lines=
             points = [{"claim": i} | point for i, one in enumerate(each["claims"]) for point in one["points"]]
             claims = [{k: v for k, v in one.items() if k != "points"} for one in each["claims"]]
             (folder / "runs" / f"{stem}.json").write_text(json.dumps(
-                each | {"builds": table_of(each["builds"]), "claims": table_of(claims), "points": table_of(points)}))
+                each | {"claims": claims, "points": table_of(points)}))
             (folder / "scenarios" / "doe" / f"{stem}.json").write_text(json.dumps({"name": each["run"], "notes": list(notes)}))
             for one in each["claims"]:
                 lines.append({"run": each["run"], "p_holm": 0.02, "p_bh": 0.01, "family": len(families)}
