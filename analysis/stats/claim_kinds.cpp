@@ -4,6 +4,18 @@
 
 #include "analysis/stats/claims.h"
 
+// To add an operator, write a new file that defines <name>_operator() and add a line here.
+// clang-format off
+#define MOELAB_OPERATORS(entry) \
+  entry(below_operator)         \
+  entry(above_operator)         \
+  entry(near_operator)          \
+  entry(decreases_operator)     \
+  entry(increases_operator)     \
+  entry(rate_operator)          \
+  entry(slower_operator)
+// clang-format on
+
 namespace moelab {
 namespace {
 
@@ -51,7 +63,7 @@ void bind_statement(Fields& fields, Comparison& comparison, Claim& claim) {
   fields.add("matched", comparison.matched, {"steps", "loss", "flops"},
              "where sides are read: at their ends; at equal training loss; or at equal operations (the last "
              "record within the fewer; needs group training)");
-  if (comparison.op == '~')
+  if (comparison.rule.has_tolerance)
     fields.required().add("tolerance", comparison.tolerance, positive(), "relative tolerance");
   else
     bind_smallest_effect(fields, claim);
@@ -89,16 +101,13 @@ void bind_statement(Fields& fields, RateClaim& rate, Claim& claim) {
 }
 
 template <class Statement>
-ClaimKind claim_kind(const char* op, const char* help, const std::function<void(Statement&)>& choose) {
+ClaimKind claim_kind(const std::string& op, const std::string& help,
+                     const std::function<void(Statement&)>& choose) {
   Statement statement;
   choose(statement);
   Claim claim;
   claim.statement = std::move(statement);
   return {{op, help, claim, claim}};
-}
-
-ClaimKind comparison(char op, const char* help) {
-  return claim_kind<Comparison>(std::string(1, op).c_str(), help, [&](Comparison& own) { own.op = op; });
 }
 
 ClaimKind trend(const char* op, const char* help, bool increases) {
@@ -111,18 +120,37 @@ ClaimKind rate_claim(const char* op, const char* help, bool slower) {
 
 }  // namespace
 
-const std::vector<ClaimKind>& ClaimAxis::table() {
-  static const std::vector<ClaimKind> kinds = {
-      comparison('<', "left is below right, over paired seeds"),
-      comparison('>', "left is above right, over paired seeds"),
-      comparison('~', "left equals right within a relative tolerance"),
-      trend("decreases", "the metric falls along a swept path", false),
-      trend("increases", "the metric rises along a swept path", true),
-      rate_claim("rate", "the slope of ln metric on ln n is an exponent", false),
-      rate_claim("slower", "the slope of ln metric on ln n is above another", true),
-  };
-  return kinds;
+ClaimKind comparison_operator(const ComparisonRule& rule) {
+  return claim_kind<Comparison>(rule.op, rule.help, [&](Comparison& own) { own.rule = rule; });
 }
+
+ClaimKind below_operator() {
+  return comparison_operator({"<", "left is below right, over paired seeds", [](double) { return kBelow; }});
+}
+ClaimKind above_operator() {
+  return comparison_operator({">", "left is above right, over paired seeds", [](double) { return kAbove; }});
+}
+ClaimKind near_operator() {
+  return comparison_operator({"~", "left equals right within a relative tolerance",
+                              [](double tolerance) {
+                                return Interval{-tolerance, tolerance};
+                              },
+                              true});
+}
+ClaimKind decreases_operator() {
+  return trend("decreases", "the metric falls along a swept path", false);
+}
+ClaimKind increases_operator() {
+  return trend("increases", "the metric rises along a swept path", true);
+}
+ClaimKind rate_operator() {
+  return rate_claim("rate", "the slope of ln metric on ln n is an exponent", false);
+}
+ClaimKind slower_operator() {
+  return rate_claim("slower", "the slope of ln metric on ln n is above another", true);
+}
+
+MOELAB_TABLE(ClaimAxis, MOELAB_OPERATORS)
 
 std::vector<Binding> ClaimStep::alternatives() {
   const bool is_recorded = at == At::recorded;

@@ -513,9 +513,9 @@ PointedClaim find_points(const Comparison& claim, const Regime& regime, const Ro
   check_side(claim.right, table, path + ".right");
   if (claim.left.is_constant() && claim.right.is_constant())
     throw InvalidOption(path, "both sides are numbers; at least one must name an arm and a metric");
-  PointedClaim pointed{claim.left, claim.right, claim.op, claim.tolerance, "", claim.matched, {}};
-  pointed.text = fmt::format("{} {} {}", claim.left.text(), claim.op, claim.right.text());
-  if (claim.op == '~') pointed.text += fmt::format(" within {:g} %", 100 * claim.tolerance);
+  PointedClaim pointed{claim.left, claim.right, claim.range(), "", claim.matched, {}};
+  pointed.text = fmt::format("{} {} {}", claim.left.text(), claim.rule.op, claim.right.text());
+  if (claim.rule.has_tolerance) pointed.text += fmt::format(" within {:g} %", 100 * claim.tolerance);
   if (claim.matched == Matched::loss) pointed.text += " at equal training loss";
   if (claim.matched == Matched::flops) pointed.text += " at equal operations";
   add_pairs(selected_points(claim.at, rows, path + ".at"), regime, rows, path, pointed);
@@ -526,7 +526,7 @@ PointedClaim find_points(const Trend& claim, const Regime& regime, const RowInde
                          const std::string& path) {
   const ResultTable& table = rows.table();
   check_side(claim.side, table, path);
-  PointedClaim pointed{claim.side, claim.side, claim.increases ? '>' : '<', 0, "", Matched::steps, {}};
+  PointedClaim pointed{claim.side, claim.side, claim.increases ? kAbove : kBelow, "", Matched::steps, {}};
   pointed.text = fmt::format("{} {} along {}", claim.side.text(), claim.increases ? "increases" : "decreases",
                              claim.along);
   const bool is_monotone = claim.shape == TrendShape::monotone;

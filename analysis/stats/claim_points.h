@@ -28,8 +28,7 @@ struct PointPair {
 
 struct PointedClaim {
   ClaimSide left, right;
-  char op = '<';         ///< '<', '>' or '~'
-  double tolerance = 0;  ///< relative tolerance of '~'
+  Interval range;  ///< the open range of l / r − 1 in which the claim holds
   std::string text;
   Matched matched = Matched::steps;
   std::vector<PointPair> points;  ///< distinct; the steps of a monotone trend come before its ends

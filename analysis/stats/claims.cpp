@@ -187,17 +187,19 @@ void judge_differences(const std::vector<double>& differences, const DecisionRul
   if (point.seeds_to_decide) point.verdict_then = verdict_with(*point.seeds_to_decide);
 }
 
-void judge_signs(char op, int tests, bool is_sequential, ClaimPoint& point) {
+void judge_signs(const Interval& range, int tests, bool is_sequential, ClaimPoint& point) {
   const SignCounts& signs = *point.signs;
   const int decidable = signs.below + signs.above;
   add_note(point, fmt::format("{} on {} decidable of {} pairs, {} below and {} above",
                               is_sequential ? "sign sequence" : "sign test", decidable, point.pairs,
                               signs.below, signs.above));
-  if (op == '~') {
-    add_note(point, "censored values cannot show that sides are equal");
+  if (!is_decided_by_signs(range)) {
+    add_note(point, has_lower_end(range) && has_upper_end(range)
+                        ? "censored values cannot show that sides are equal"
+                        : "censored values cannot show by how much sides differ");
     return;
   }
-  const int supporting = op == '<' ? signs.below : signs.above, opposing = decidable - supporting;
+  const int supporting = has_upper_end(range) ? signs.below : signs.above, opposing = decidable - supporting;
   point.p_values = PointPValues{signs_p_value(supporting, decidable, is_sequential),
                                 signs_p_value(opposing, decidable, is_sequential)};
   if (!is_sequential && decidable < kLeastDecidablePairs)
@@ -304,14 +306,12 @@ std::vector<double> scaled_ends(const std::vector<Interval>& observations, doubl
 /// The open range of δ in which the claim holds. `right` has the values of the right side.
 Interval claimed_range(const PointedClaim& claim, const std::vector<Interval>& right,
                        const ClaimPoint& point) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (claim.op == '<') return {-infinity, 0};
-  if (claim.op == '>') return {0, infinity};
-  if (point.logarithmic)
-    return {claim.tolerance < 1 ? std::log1p(-claim.tolerance) : -infinity, std::log1p(claim.tolerance)};
-  const double mean = mean_estimate(scaled_ends(right, claim.right.factor, false)).mean;
-  const double scale = claim.tolerance * std::abs(mean);
-  return {-scale, scale};
+  const Interval& range = claim.range;
+  if (is_decided_by_signs(range)) return range;
+  if (point.logarithmic) return {std::log1p(std::max(range.low, -1.0)), std::log1p(range.high)};
+  const double scale = std::abs(mean_estimate(scaled_ends(right, claim.right.factor, false)).mean);
+  const auto scaled = [&](double end) { return std::isinf(end) ? end : end * scale; };
+  return {scaled(range.low), scaled(range.high)};
 }
 
 /// The smallest effect in the units of δ. Unset if the effect is a ratio but δ is a raw difference.
@@ -372,8 +372,9 @@ struct Losses {
 };
 
 Losses losses_of(const JudgedClaim& claim, const ClaimPoint& point) {
-  if (claim.pointed.op == '~') return {0, point.lost_left + point.lost_right};
-  const bool left_loses_for = (claim.pointed.op == '<') == claim.larger_is_better;
+  const Interval& range = claim.pointed.range;
+  if (has_lower_end(range) && has_upper_end(range)) return {0, point.lost_left + point.lost_right};
+  const bool left_loses_for = has_upper_end(range) == claim.larger_is_better;
   return left_loses_for ? Losses{point.lost_left, point.lost_right}
                         : Losses{point.lost_right, point.lost_left};
 }
@@ -392,10 +393,10 @@ void apply_losses(const Losses& losses, ClaimPoint& point) {
 
 /// Judges a point of too few pairs by the signs of its pairs and losses.
 void judge_losses(const JudgedClaim& claim, const Losses& losses, int tests, ClaimPoint& point) {
-  const bool supporting_is_below = claim.pointed.op == '<';
+  const bool supporting_is_below = !has_lower_end(claim.pointed.range);
   point.signs->below += supporting_is_below ? losses.supporting : losses.opposing;
   point.signs->above += supporting_is_below ? losses.opposing : losses.supporting;
-  judge_signs(claim.pointed.op, tests, claim.is_sequential, point);
+  judge_signs(claim.pointed.range, tests, claim.is_sequential, point);
 }
 
 void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, ClaimPoint& point) {
@@ -428,6 +429,7 @@ void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, C
   const bool are_arms = !pointed.left.is_constant() && !pointed.right.is_constant();
   const bool are_equal =
       std::all_of(differences.begin(), differences.end(), [](double difference) { return difference == 0; });
+  const bool claims_equality = pointed.range.low < 0 && pointed.range.high > 0;
   if (is_uninformative(pointed, point) && claim.is_sequential && !is_surely_uninformative(point)) {
     add_note(point, "both sides are near trivial (nmse 1): more pairs tell whether they are better");
   } else if (is_uninformative(pointed, point)) {
@@ -436,7 +438,7 @@ void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, C
   } else if (pairs.are_untaught) {
     point.verdict = Verdict::uninformative;
     add_note(point, "no gradient of the task reaches the routers of both sides");
-  } else if (pointed.op != '~' && are_arms && are_equal && !has_losses) {
+  } else if (!claims_equality && are_arms && are_equal && !has_losses) {
     point.verdict = Verdict::uninformative;
     add_note(point, "both sides are equal in every pair");
   } else {

@@ -62,6 +62,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <variant>
@@ -139,13 +140,39 @@ struct ClaimRegime {
   bool is_given() const { return !condition.empty() || !written.empty(); }
 };
 
-/// A claim that left < right, left > right, or left equals right within a relative tolerance.
+/// Ranges of l / r − 1, for sides l and r: left is below right, and left is above right.
+inline constexpr Interval kBelow{-std::numeric_limits<double>::infinity(), 0};
+inline constexpr Interval kAbove{0, std::numeric_limits<double>::infinity()};
+inline bool has_lower_end(const Interval& range) {
+  return range.low > kBelow.low;
+}
+inline bool has_upper_end(const Interval& range) {
+  return range.high < kAbove.high;
+}
+/// Whether the signs of δ decide if l / r − 1 lies in the range: the range is kBelow or kAbove.
+inline bool is_decided_by_signs(const Interval& range) {
+  return has_lower_end(range) ? range.low == 0 && !has_upper_end(range) : range.high == 0;
+}
+
+/// What an operator of comparisons claims.
+struct ComparisonRule {
+  std::string op;  ///< the operator, as scenarios and sentences write it
+  std::string help;
+  /// The open range of l / r − 1 in which the claim holds. For raw differences it is the range of
+  /// δ / |mean of r|.
+  Interval (*range)(double tolerance) = nullptr;
+  bool has_tolerance = false;  ///< a scenario gives the relative tolerance
+};
+
+/// A claim on the ratio of left to right.
 struct Comparison {
   ClaimSide left, right;
-  char op = '<';         ///< '<', '>' or '~'
-  double tolerance = 0;  ///< relative tolerance of '~'
+  ComparisonRule rule;
+  double tolerance = 0;  ///< if the rule has one
   ClaimPlaces at;
   Matched matched = Matched::steps;
+
+  Interval range() const { return rule.range(tolerance); }
 };
 
 /// The judged comparisons of a trend. `ends` compares the last swept value with the first (for "step", the
@@ -206,6 +233,10 @@ struct Claim {
 /// An operator of claims ("op"). Its default options are a Claim with a statement of its kind.
 struct ClaimKind : KindEntry {};
 
+/// The table entry of an operator that compares two sides.
+ClaimKind comparison_operator(const ComparisonRule& rule);
+
+/// The table of operators. A new operator is one file and one line in claim_kinds.cpp.
 struct ClaimAxis {
   using Entry = ClaimKind;
   static constexpr const char* kTag = "op";
@@ -325,8 +356,9 @@ struct DecisionRule {
 /// Sets verdict, p values and seeds_to_decide from at least kMinimumPairs differences.
 void judge_differences(const std::vector<double>& differences, const DecisionRule& rule, ClaimPoint& point);
 
-/// Sets the same fields from point.signs, for `op` < or >. '~' stays inconclusive. Adds to the note.
-void judge_signs(char op, int tests, bool is_sequential, ClaimPoint& point);
+/// Sets the same fields from point.signs if signs decide the claimed range of l / r − 1. Other points stay
+/// inconclusive. Adds to the note.
+void judge_signs(const Interval& range, int tests, bool is_sequential, ClaimPoint& point);
 
 /// Appends a sentence to the point's note.
 void add_note(ClaimPoint& point, const std::string& sentence);

@@ -54,7 +54,11 @@ std::vector<Kind> kinds_without_fields(const Table& table) {
 std::vector<ListedAxis> axes() {
   return {{"generators", "data.generator", data_shape().kinds},
           {"targets", "data.target.kind", target_kinds()},
+          {"contaminations", "data.contamination.kind", kinds_of<ContaminationOptions>()},
+          {"models", "model.kind", kinds_of<OneOf<ModelAxis>>()},
+          {"mixers", "model.mixer.kind", kinds_of<MixerOptions>()},
           {"routers", "model.router.kind", kinds_of<RouterOptions>()},
+          {"start_laws", "model.router.init", kinds_without_fields(start_laws())},
           {"experts", "model.expert.kind", kinds_of<ExpertOptions>()},
           {"gatings", "model.gating.train, model.gating.eval", kinds_of<GatingRule>()},
           {"losses", "loss.task", kinds_without_fields(task_loss_kinds())},
@@ -62,6 +66,7 @@ std::vector<ListedAxis> axes() {
           {"optimizers", "train.optimizer.kind", kinds_of<TrainingRule>()},
           {"schedules", "train.schedule.kind", kinds_of<ScheduleOptions>()},
           {"metrics", "metrics", kinds_of<MetricOptions>()},
+          {"operators", "op of claims", kinds_of<ClaimOptions>()},
           {"figures", "figures", kinds_of<FigureOptions>()}};
 }
 
@@ -182,8 +187,7 @@ struct ListOptions {
 
   void bind(VerbOptions& options) {
     options.add("NAME", &name,
-                "an axis (generators, targets, routers, experts, gatings, losses, auxiliary_losses, "
-                "optimizers, schedules, metrics or figures), a kind or a metric (default: all names)",
+                "an axis (routers), a kind (cosine) or a metric (layer_ari) (default: all names)",
                 {.candidates = offer_axes});
     bind_json(options, json);
   }

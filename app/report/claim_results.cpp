@@ -465,15 +465,15 @@ namespace {
 /// The two sides of a claim. A trend compares its side with the same side at another point.
 struct ClaimSides {
   const ClaimSide &left, &right;
-  char op;
+  bool are_signs_enough;  ///< signs decide points with censored values
 };
 
 /// Returns the sides of a claim. Empty for a claim on rates, which has no sequence.
 std::optional<ClaimSides> open_claim_sides(const Claim& claim) {
   if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement))
-    return ClaimSides{comparison->left, comparison->right, comparison->op};
+    return ClaimSides{comparison->left, comparison->right, is_decided_by_signs(comparison->range())};
   if (const Trend* const trend = std::get_if<Trend>(&claim.statement))
-    return ClaimSides{trend->side, trend->side, '<'};
+    return ClaimSides{trend->side, trend->side, true};
   return std::nullopt;
 }
 
@@ -516,11 +516,11 @@ class Places {
   std::map<std::string, SweepPoint> paths_;  ///< a point of each arm, which has the paths that the arm sweeps
 };
 
-bool is_open(const ClaimPoint& point, char op) {
+bool is_open(const ClaimPoint& point, bool are_signs_enough) {
   if (point.verdict != Verdict::inconclusive || !point.is_complete) return false;
   if (point.pairs < kLeastSequentialPairs) return true;
-  if (point.signs && op == '~') return false;  // censored values never show that the sides are equal
-  return !point.is_step;                       // a step decides only if it leads the other way
+  if (point.signs && !are_signs_enough) return false;
+  return !point.is_step;  // a step decides only if it leads the other way
 }
 
 }  // namespace
@@ -538,7 +538,7 @@ std::vector<int> wanted_seeds(const Scenario& scenario, const std::vector<ClaimR
     const std::optional<ClaimSides> sides = open_claim_sides(read[i]);
     if (claims[i].verdict != Verdict::inconclusive || !sides) continue;
     for (const ClaimPoint& point : claims[i].points) {
-      if (is_open(point, sides->op))
+      if (is_open(point, sides->are_signs_enough))
         places.raise(*sides, point, std::min(most, next_look(point.pairs)), wanted);
     }
   }

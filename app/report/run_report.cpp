@@ -106,8 +106,9 @@ Table terms_of(const Claim& claim, const DisplayNames& names) {
   std::vector<std::string> limits;
   if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
     terms.rows.push_back(side_terms("left", comparison->left, names));
-    terms.rows.push_back(side_terms(fmt::format("{} right", comparison->op), comparison->right, names));
-    if (comparison->op == '~') limits.push_back(fmt::format("tolerance {:g}", comparison->tolerance));
+    terms.rows.push_back(side_terms(fmt::format("{} right", comparison->rule.op), comparison->right, names));
+    if (comparison->rule.has_tolerance)
+      limits.push_back(fmt::format("tolerance {:g}", comparison->tolerance));
   } else if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) {
     terms.rows.push_back(side_terms(trend->increases ? "increases" : "decreases", trend->side, names));
     terms.rows.back().back() = "along " + names.axis(trend->along);

@@ -89,7 +89,7 @@ std::string shown_statement(const Claim& claim, const ClaimResult& result, const
   };
   if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
     const auto text = [&](const std::string& left, const std::string& right) {
-      return fmt::format("{} {} {}", left, comparison->op, right);
+      return fmt::format("{} {} {}", left, comparison->rule.op, right);
     };
     return text(shown_side(comparison->left, names), shown_side(comparison->right, names)) +
            after(text(comparison->left.text(), comparison->right.text()));
@@ -123,24 +123,25 @@ FigureSeries judged_line(const std::string& name, const ClaimResult& result,
   return line;
 }
 
-/// The values that the interval is compared with: equality or the two ends of a tolerance, and the smallest
+/// The values that the interval is compared with: the ends of the claimed range, or equality and the smallest
 /// relevant effect.
 std::vector<FigureSeries> judged_lines(const Claim& claim, const ClaimResult& result, bool ratio) {
   const Comparison* const comparison = std::get_if<Comparison>(&claim.statement);
   const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement);
-  double tolerance = comparison && comparison->op == '~' ? comparison->tolerance : 0;
-  if (rate && !rate->slower) tolerance = rate->tolerance;
+  Interval range = comparison ? comparison->range() : kAbove;
+  if (rate && !rate->slower) range = {-rate->tolerance, rate->tolerance};
   std::vector<FigureSeries> lines;
-  if (tolerance > 0) {
-    for (const double sign : {-1.0, 1.0})
-      lines.push_back(
-          judged_line(fmt::format("tolerance {:g}", tolerance), result, [&](const ClaimPoint& point) {
-            const double unit =
-                comparison && point.right ? std::abs(point.right_factor * point.right->mean) : 1;
-            return ratio ? 1 + sign * tolerance : sign * tolerance * unit;
-          }));
-    return lines;
+  for (const double edge : {range.low, range.high}) {
+    if (edge == 0 || std::isinf(edge)) continue;
+    const bool is_tolerance = rate || comparison->rule.has_tolerance;
+    const std::string name =
+        is_tolerance ? fmt::format("tolerance {:g}", std::abs(edge)) : fmt::format("{:g} × right", 1 + edge);
+    lines.push_back(judged_line(name, result, [&](const ClaimPoint& point) {
+      const double unit = comparison && point.right ? std::abs(point.right_factor * point.right->mean) : 1;
+      return ratio ? 1 + edge : edge * unit;
+    }));
   }
+  if (!lines.empty()) return lines;
   lines.push_back(judged_line("equal sides", result, [&](const ClaimPoint&) { return ratio ? 1.0 : 0.0; }));
   if (!claim.smallest_effect) return lines;
   const double effect = *claim.smallest_effect;

@@ -5,7 +5,9 @@
 #include "docs/example/entropy_loss.cpp"
 #include "docs/example/gain_expert.cpp"
 #include "docs/example/gated_recurrence_mixer.cpp"
+#include "docs/example/not_above_operator.cpp"
 #include "docs/example/rings_generator.cpp"
+#include "docs/example/selectivity_metrics.cpp"
 #include "docs/example/sharpened_gating.cpp"
 
 namespace moelab {
@@ -17,6 +19,8 @@ const Extended<ExpertAxis> kExperts({gain_expert()});
 const Extended<GeneratorAxis> kGenerators({rings_generator()});
 const Extended<MixerAxis> kMixers({gated_recurrence_mixer()});
 const Extended<GatingAxis> kGatings({sharpened_gating()});
+const Extended<MetricAxis> kMetrics({selectivity_metrics()});
+const Extended<ClaimAxis> kOperators({not_above_operator()});
 
 }  // namespace
 }  // namespace moelab

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <map>
 
+#include "analysis/metrics/metric_groups.h"
+#include "analysis/stats/claims.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/data/problem.h"
 #include "sim/model/model_options.h"
@@ -41,6 +43,7 @@ TEST_CASE("examples: every one is in its table") {
       {"router", names_of(RouterAxis::table())},       {"gating", names_of(GatingAxis::table())},
       {"expert", names_of(ExpertAxis::table())},       {"loss", names_of(auxiliary_loss_kinds())},
       {"generator", names_of(GeneratorAxis::table())}, {"mixer", names_of(MixerAxis::table())},
+      {"metrics", names_of(MetricAxis::table())},      {"operator", names_of(ClaimAxis::table())},
   };
   for (const std::string& stem : examples()) {  // <name>_<axis>
     CAPTURE(stem);

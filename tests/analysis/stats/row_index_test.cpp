@@ -82,11 +82,12 @@ double seconds_of_claims(int points, int seeds) {
   trend.along = "n";
   Trend monotone = trend;
   monotone.shape = TrendShape::monotone;
-  Comparison listed = {left, right, '<', 0, {ClaimPlaces::Which::listed, {}}};
+  const ComparisonRule below = {"<", "", [](double) { return kBelow; }};
+  Comparison listed = {left, right, below, 0, {ClaimPlaces::Which::listed, {}}};
   for (int point = 0; point < points; ++point) listed.at.listed.emplace_back(SweepPoint{{"n", point}});
   std::vector<Claim> claims;
   for (const auto& statement : std::initializer_list<decltype(Claim::statement)>{
-           Comparison{left, right, '<', 0, {}}, Comparison{left, first, '<', 0, {}}, trend, monotone,
+           Comparison{left, right, below, 0, {}}, Comparison{left, first, below, 0, {}}, trend, monotone,
            listed}) {
     Claim& claim = claims.emplace_back();
     claim.id = "claim";

@@ -143,8 +143,9 @@ TEST_CASE("command line: schema and list answer from the tables") {
   const Json schema = Json::parse(ask({"schema"}).out);
   CHECK(schema.at("properties").contains("model"));
   const Json list = Json::parse(ask({"list", "--json"}).out);
-  for (const char* axis : {"generators", "targets", "routers", "experts", "gatings", "losses",
-                           "auxiliary_losses", "optimizers", "schedules", "metrics"}) {
+  for (const char* axis : {"generators", "targets", "contaminations", "models", "mixers", "routers",
+                           "start_laws", "experts", "gatings", "losses", "auxiliary_losses", "optimizers",
+                           "schedules", "metrics", "operators", "figures"}) {
     REQUIRE(list.contains(axis));
     CHECK(list.at(axis).at("kinds").size() > 0);
     CHECK(ask({"list", axis}).out.starts_with(axis));
