@@ -6,8 +6,8 @@
 namespace moelab {
 
 bool below_quantile(double statistic, double freedom) {
-  constexpr double kLevel = 1e-4;
-  return statistic < quantile(complement(boost::math::chi_squared(freedom), kLevel));
+  constexpr double kProbability = 1e-4;
+  return statistic < quantile(complement(boost::math::chi_squared(freedom), kProbability));
 }
 
 Matrix regression(const Matrix& x, const Matrix& y) {
