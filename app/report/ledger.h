@@ -22,17 +22,19 @@ void add_figures(const RunResults& results, const std::filesystem::path& directo
 
 // Ledger: results as data
 //
-// A ledger is a folder of JSON files that pages, tables and other programs read. It grows run by run.
+// A ledger is a folder of JSON files. Pages, tables and other programs read them. It grows run by run.
 //
-//   runs/<run>.json    a run: how it was made, its claims and their points as `claims --json` gives them
-//   claims.json        every claim of every run, with p values corrected for their number, and its family
+//   runs/<run>.json    a run: how it was made, its claims, and their points as `claims --json` gives them
+//   claims.json        every claim of every run, with corrected p values and its family
 //   families.json      claims that test the same words of a work, with their common verdict
 //   checks.json        theorem checks as `check --json` gives them, with rounded numbers
 //   figures/<run>.svg  the first figure of the run that is small enough
 //
-// The other lists than builds, claims and cells of a run are tables: {"columns": […], "data": [[…], …]}. A
-// table has no column that is null in every row. The points of a run name their claim by its number, and
-// claims.json names a family by its row. Numbers have six significant digits, and four in claims.json.
+// A run lists its builds, claims and cells as objects. All other lists are tables: {"columns": […],
+// "data": [[…], …]}. A table has no column that is null in every row.
+//
+// The points of a run name their claim by its number. claims.json names a family by its row. Numbers have six
+// significant digits. They have four in claims.json.
 
 /// A run's entry, and its figures that are drawn.
 struct LedgerRun {
@@ -45,9 +47,11 @@ struct LedgerRun {
 ///   {run, title, source, states: {state: count}, command, seconds, training_share,
 ///    measuring_share, builds: [{name, cells}], figure, claims: […], cells: [{arm, cells, unfinished}]}
 ///
-/// The ledger adds `version` and `work`, the work that the source names, and lists the points of all claims.
 /// A claim has the fields of `claims --json`. `cells` counts the cells of each arm. Cells that are not done
-/// are listed with their states: "<id>:failed". The scenario has the notes, and `plan` gives the other ids.
+/// are listed with their states: "<id>:failed". The scenario has the notes. `plan` gives the other ids.
+///
+/// The ledger adds `version` and `work`, the work that the source names. It also lists the points of all
+/// claims.
 LedgerRun ledger_run(const RunAddress& address);
 
 /// Adds runs to the ledger in `folder`; they replace runs with the same names. If `checks` is a file, it

@@ -3,8 +3,9 @@
 Links: every local link and anchor of every page of the site leads somewhere, and no page loads anything from the
 network.
 
-Sentences: no page has a sentence of more than 40 words or a table cell of more than 25. On average a page has at most 18 words and one comma in a sentence, 75 words in the paragraph at the 90th percentile, and half an
-odd turn of phrase in a thousand words.
+Sentences: no page has a sentence of more than 40 words or a table cell of more than 25. On average a page has at most
+18 words and one comma in a sentence. It has 75 words in the paragraph at the 90th percentile, and half an odd turn of
+phrase in a thousand words.
 
 Numbers: pages about results take numbers from runs and tables (typed_numbers.py).
 """

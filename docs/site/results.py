@@ -241,6 +241,12 @@ def deciding_point(claim):
     return last
 
 
+def decision(claim):
+    """The point that decides a claim. Empty without one."""
+    index = deciding_point(claim)
+    return {} if index is None else claim["points"][index]
+
+
 def short_work(work):
     """A short name of a work: authors and year, or authors and what is in brackets at the end."""
     found = re.match(r"([^,]*),.*(\([^()]*\))$", work) if len(work) > 45 else None
@@ -250,8 +256,7 @@ def short_work(work):
 # The page of a run
 
 def claim_row(ledger, run, claim):
-    index = deciding_point(claim)
-    point = claim["points"][index] if index is not None else {}
+    point = decision(claim)
     line = ledger.lines.get((run["run"], claim["id"]), {})
     own = anchor(claim["id"])
     words = [f'<a class="id" href="#{own}"><code>{escaped(claim["id"])}</code></a>', f"<div>{escaped(claim['text'])}</div>"]
@@ -398,7 +403,7 @@ def claims_table(ledger):
         stem = ledger.stems.get(line["run"])
         target = f' href="runs/{stem}.html#{anchor(line["id"])}"' if stem else ""
         claim = ledger.judged[line["run"], line["id"]]
-        point = claim["points"][deciding_point(claim)] if claim["points"] else {}
+        point = decision(claim)
         found = bounds(point)
         p = line.get("p_holm")
         rows.append([f'<td class="verdict {escaped(line["verdict"])}">{escaped(line["verdict"])}</td>',

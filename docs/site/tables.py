@@ -7,11 +7,14 @@ whose text is the number:
 
 The target names the table, the row and the column. `.mean` after the column leaves out the interval.
 
-A table has the page that shows it, the command that makes its numbers (RUN stands for a run folder), its shown columns
-with their headings, and its rows. A cell is a text, a number, {"mean", "half"} or {"mean", "low", "high"}, with an optional
-"scale" before it, "factor" and "note", or {"claim": "<run>#<claim>.<field>"}, a number of a run. A table with "compare"
-has a row for each claim on which two runs disagree. A row of a table with the column "ledger" is named <run>.<claim>, which
-gives its columns "run", "claim" and "ledger". "decimals" sets the digits after the point of numbers with "half".
+A table has the page that shows it and the command that makes its numbers (RUN stands for a run folder). It has its
+shown columns with their headings, and its rows. "decimals" sets the digits after the point of numbers with "half".
+
+A cell is a text, a number, {"mean", "half"} or {"mean", "low", "high"}. It may have a "scale" before it, a "factor" and a
+"note". {"claim": "<run>#<claim>.<field>"} is a number of a run.
+
+A table with "compare" has a row for each claim on which two runs disagree. A row of a table with the column "ledger" is
+named <run>.<claim>. The name gives its columns "run", "claim" and "ledger".
 """
 
 import json
