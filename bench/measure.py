@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from measures.against import compare, stored
+from measures.against import WORKLOADS, compare, compare_builds, stored
 from measures.common import ROOT, Bench
 from measures.growth import measure_growth
 from measures.routers import measure_clustering, measure_formulas, measure_mixing
@@ -52,10 +52,11 @@ def arguments():
     parser.add_argument("--threads", type=int, choices=[1, 2], default=1, help="of each program (default 1)")
     parser.add_argument("--python", type=Path, help="a Python with torch 2, jax and numpy: peers of today")
     parser.add_argument("--build", type=Path, default=ROOT / "build-bench", help="folder of the built programs")
-    parser.add_argument("--against", type=Path, metavar="FILE", help="a results.json to compare with; slower by 5 %%: status 1")
+    parser.add_argument("--against", type=Path, metavar="PLACE",
+                        help="a results.json, or the folder of another build, to compare with; slower by 3 %%: status 1")
     parser.add_argument("--readme", action="store_true", help="put the tables into bench/README.md")
     options = parser.parse_args()
-    unknown = set(options.workloads) - set(ALL)
+    unknown = set(options.workloads) - set(WORKLOADS if options.against and options.against.is_dir() else ALL)
     if unknown or options.rounds < 1 or options.seconds <= 0:
         parser.error(f"workloads are {' '.join(ALL)}, rounds at least 1, seconds positive; got {' '.join(unknown)}")
     return options
@@ -68,6 +69,10 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         options.scratch = scratch
         bench = Bench(options)
+        if options.against and options.against.is_dir():
+            lines, slower = compare_builds(bench, options.against, options.workloads or WORKLOADS)
+            print("\n".join(lines))
+            return 1 if slower else 0
         names = [name for name in chosen if name in TITLES]
         if "C" in names:
             names.insert(names.index("C") + 1, "C_frozen")

@@ -161,7 +161,10 @@ FittedNames fitted_names(const std::vector<std::string>& names, double font_size
     letters.push_back(names.size() > 1 ? fmt::format("{}{}", letter, i + 1) : letter);
     key.push_back(letters.back() + ": " + names[i]);
   }
-  fits(letters, font_size);
+  // A letter stays on one line, however narrow the place is.
+  fitted.lines.clear();
+  fitted.size = font_size;
+  for (const std::string& name : letters) fitted.lines.push_back({name});
   fitted.has_letters = true;
   fitted.key = fmt::format(" {}.", fmt::join(key, "; "));
   return fitted;

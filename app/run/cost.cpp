@@ -188,8 +188,9 @@ CellCost estimated_cost(const Cell& cell, PassMeter& meter) {
   cost.seconds = cost.operations / kNominalSpeed + moved / kNominalBytes + draws * kNominalDraw +
                  fit_seconds(train, steps, train_samples, network.experts());
   // A first estimate of the size. It selects the cells whose memory is measured.
-  cost.size = moved_parameters + passes.step + measured * (passes.measured_sample + layout.sample_dim()) +
-              static_cast<double>(train_samples) * layout.sample_dim();
+  const double block = std::min<double>(network.block_samples(), measured);
+  const double numbers = (measured + train_samples) * (layout.sample_dim() + layout.target_dim());
+  cost.size = moved_parameters + passes.step + block * passes.measured_sample + sizeof(double) * numbers;
   return cost;
 }
 

@@ -1,29 +1,57 @@
-"""Compares a result with a stored one. Machines differ, so speeds are ratios to the FMA peak of the same minute."""
+"""Compares a build with another one, or a result with a stored one."""
 
 import json
 import statistics
+from pathlib import Path
 
-SLOWDOWN = 0.05
+SLOWDOWN = 0.03
+# What two builds are compared on: every training, the language model, and one router of each kind.
+WORKLOADS = ["A", "B", "C", "C_frozen", "D", "K", "L", "M", "S", "H_adaptive", "I_similarity", "I_attention", "J_cosine"]
 
 
 def stored(records):
-    """{workload: [steps of a second for each GFLOP/s of the peak, one a round]}, moelab's."""
+    """{workload: [steps of a second for each GFLOP/s of the peak, one a round]}, moelab's. Machines differ in their peak."""
     return {name: [run["steps_per_second"] / run["peak_gflops"] for run in runs["moelab"]] for name, runs in records.items()}
 
 
-def compare(path, now):
-    """A table, and the workloads that are slower by 5 % and more."""
-    before = json.loads(path.read_text())
-    lines = ["", f"Beside {path.name}, steps for each GFLOP/s of the peak, medians:", "",
-             "| workload | before | now | now ÷ before | least and largest of the rounds |", "|---|---|---|---|---|"]
+def table_of(head, rows):
+    """A table of ratios now ÷ before, and the workloads that are slower by 3 % and more. A row has its name, the speeds,
+    their ratio and the ratios of single rounds."""
+    lines = ["", head, "", "| workload | before | now | now ÷ before | least and largest of the rounds |", "|---|---|---|---|---|"]
     slower = []
+    for name, before, now, ratio, ratios in rows:
+        lines.append(f"| {name} | {before:.3g} | {now:.3g} | {ratio:.3f} | {min(ratios):.3f} – {max(ratios):.3f} |")
+        if ratio < 1 - SLOWDOWN:
+            slower.append(f"{name} ({1 - ratio:.0%})")
+    lines += ["", f"Slower by {SLOWDOWN:.0%} and more: " + (", ".join(slower) if slower else "none") + "."]
+    return lines, slower
+
+
+def compare(path, now):
+    before = json.loads(path.read_text())
+    rows = []
     for name in [name for name in now if name in before]:
         old = statistics.median(before[name])
         ratios = [value / old for value in now[name]]
-        ratio = statistics.median(ratios)
-        lines.append(f"| {name} | {old:.3g} | {statistics.median(now[name]):.3g} | {ratio:.3f} | "
-                     f"{min(ratios):.3f} – {max(ratios):.3f} |")
-        if ratio < 1 - SLOWDOWN:
-            slower.append(f"{name} ({1 - ratio:.0%})")
-    lines += ["", "Slower by 5 % and more: " + (", ".join(slower) if slower else "none") + "."]
-    return lines, slower
+        rows.append((name, old, statistics.median(now[name]), statistics.median(ratios), ratios))
+    return table_of(f"Beside {path.name}, steps for each GFLOP/s of the peak, medians:", rows)
+
+
+def compare_builds(bench, before, names):
+    """Both builds train each workload in turn, and every other round backwards. The fastest rounds are compared, because
+    other work on the machine only slows a round."""
+    builds = {"before": Path(before), "now": bench.build}
+    rows = []
+    for name in names:
+        words = ["B", "--experts", "1024"] if name == "M" else [name]
+        speeds = {build: [] for build in builds}
+        for turn in range(bench.options.rounds):
+            for build in list(builds) if turn % 2 == 0 else reversed(list(builds)):
+                program = builds[build] / "bench" / "moelab_workloads"
+                answer = bench.answer([program, *words, "--seconds", bench.options.seconds])
+                speeds[build].append(answer["steps_per_second"])
+        ratios = [now / then for now, then in zip(speeds["now"], speeds["before"])]
+        fastest = {build: max(of_rounds) for build, of_rounds in speeds.items()}
+        rows.append((name, fastest["before"], fastest["now"], fastest["now"] / fastest["before"], ratios))
+    head = f"Beside the build in {before}, steps a second, the fastest of {bench.options.rounds} rounds in turn:"
+    return table_of(head, rows)

@@ -27,7 +27,7 @@ SAID = {"outside": "outside the regime"}
 LONGEST_WORDS = 150  # characters of a claim's words in the table of all claims
 WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"  # tables need the width of the contents beside a page
 NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(((?:[^()\s]*/)?runs/)([^()\s/#]+)\.json"
-                    r"#([^()\s]+?)\.(?:(\d+)\.)?(\w+)\)")
+                    r"#([^()\s]+)\.(\w+)\)")
 
 
 # Texts
@@ -556,17 +556,25 @@ def number_of(ledger, stem, claim_id, place, field):
     return text
 
 
+def claim_and_place(ledger, stem, name):
+    """What `claim` or `claim.2` names. A claim's id may itself end in a number."""
+    known = {claim["id"] for claim in ledger.runs.get(stem, {"claims": []})["claims"]}
+    found = re.fullmatch(r"(.+)\.(\d+)", name)
+    return (found[1], found[2]) if found and name not in known else (name, None)
+
+
 def filled(ledger, text, wrong, link):
     """A page with the present numbers. `wrong` gets what is unknown or old; `link(prefix, stem, claim, target, number)`
     gives what stands in the place of a number."""
     def number(found):
-        shown, prefix, stem, claim, place, field = found.groups()
-        target = f"{claim}.{place + '.' if place else ''}{field}"
+        shown, prefix, stem, name, field = found.groups()
+        target = f"{name}.{field}"
+        claim, place = claim_and_place(ledger, stem, name)
         try:
             now = number_of(ledger, stem, claim, place, field)
         except LookupError as error:
             wrong.append(f"{found.group(0)}: {error}")
-            return shown
+            return found.group(0)
         if now != shown:
             wrong.append(f"{stem}#{target} is {now}, the page has {shown}; docs/build --fill writes it")
         return link(prefix, stem, claim, target, now)

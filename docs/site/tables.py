@@ -114,7 +114,7 @@ def filled(ledger, tables, text, wrong, link):
             now = cell if isinstance(cell, str) else number_text(cell, tables[name].get("decimals"))
         except LookupError as error:
             wrong.append(f"{found.group(0)}: not there: {error}")
-            return shown
+            return found.group(0)
         now = now.split(" ")[0] if mean else now
         if now != shown:
             wrong.append(f"{name}#{row}.{column} is {now}, the page has {shown}; docs/build --fill writes it")

@@ -1,11 +1,11 @@
 #include "sim/train/minimum_norm.h"
 
 #include <Eigen/Cholesky>
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "sim/base/numerics.h"
 
 namespace moelab {
 namespace {
@@ -68,7 +68,7 @@ void check_minimum_norm(const TrainOptions& options, const ModelOptions& model, 
   if (!own) return;
   if (loss.task != "mse")
     throw InvalidOption("train.optimizer", "got \"minimum_norm\", needs loss.task \"mse\"");
-  if (!reads_mixture(model))
+  if (mixtures_of(model) == 0)  // not even a dense model that matches a mixture
     throw InvalidOption("train.optimizer", "got \"minimum_norm\", needs a model with experts");
   if (own->penalty == MinimumNormOptions::Penalty::weights && !own->ridge)
     throw InvalidOption("train.optimizer.penalty", "got \"weights\", needs train.optimizer.ridge");
@@ -99,6 +99,7 @@ MinimumNormSteps<Real>::MinimumNormSteps(const TrainOptions& options, const std:
 template <class Real>
 void MinimumNormSteps<Real>::move(const Samples<Real>& x, const Real* y, int samples, std::int64_t step,
                                   std::int64_t steps) {
+  if (entries_.empty()) return;  // all experts are frozen
   Matrix jacobian;
   Vector residual(1);
   for (Eigen::Index k = 0; k < residual.size(); ++k) {
@@ -114,7 +115,7 @@ void MinimumNormSteps<Real>::move(const Samples<Real>& x, const Real* y, int sam
   }
   Vector change;
   if (!options_.ridge) {
-    change = jacobian.completeOrthogonalDecomposition().solve(residual);
+    change = least_norm_solution(jacobian, residual);
   } else {
     const double rows = static_cast<double>(residual.size());
     Matrix normal = jacobian.transpose() * jacobian / rows;

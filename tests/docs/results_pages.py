@@ -182,7 +182,7 @@ class Pages(unittest.TestCase):
 
 
 class Numbers(unittest.TestCase):
-    ledger = ledger_of([run("x", [claim("a", points=[POINT, POINT | {"left": 0.7, "left_interval": [0.6, 0.8]}]), claim("at_0.1_low")])])
+    ledger = ledger_of([run("x", [claim("a", points=[POINT, POINT | {"left": 0.7, "left_interval": [0.6, 0.8]}]), claim("at_0.1_low"), claim("at_0.1")])])
 
     def filled(self, text):
         wrong = []
@@ -193,6 +193,8 @@ class Numbers(unittest.TestCase):
         self.assertEqual(self.filled("[.410 ± .030](runs/x.json#a.1.left)"), ("<x#a.1.left=.410 ± .030>", []))
         self.assertEqual(self.filled("[reproduced](runs/x.json#a.verdict)")[1], [])
         self.assertEqual(self.filled("[.820](runs/x.json#at_0.1_low.value)"), ("<x#at_0.1_low.value=.820>", []))
+        self.assertEqual(self.filled("[.820](runs/x.json#at_0.1.value)"), ("<x#at_0.1.value=.820>", []))
+        self.assertEqual(self.filled("[.820](runs/x.json#at_0.1.1.value)"), ("<x#at_0.1.1.value=.820>", []))
 
     def test_an_older_number_is_replaced_and_reported(self):
         text, wrong = self.filled("[.5](runs/x.json#a.value)")
@@ -202,7 +204,9 @@ class Numbers(unittest.TestCase):
     def test_unknown_names_are_reported(self):
         for target, said in (("y.json#a.value", "no run y"), ("x.json#b.value", "no claim b"), ("x.json#a.size", "no field size"),
                              ("x.json#a.3.value", "not a point 3"), ("x.json#a.0.value", "not a point 0")):
-            self.assertIn(said, self.filled(f"[1](runs/{target})")[1][0])
+            text, wrong = self.filled(f"[1](runs/{target})")
+            self.assertIn(said, wrong[0])
+            self.assertEqual(text, f"[1](runs/{target})")
 
     def test_other_links_stay(self):
         text = "[run](../results/runs/x.json) and [x](https://a.b/c#d.e)"

@@ -10,7 +10,9 @@
 ///   MOELAB_FAULT_FOLDER  calls on files count and are traced where their path begins so; absolute
 ///   MOELAB_FAULT_COUNTS  a file of two std::uint64_t: calls seen and calls that failed, kept also by a kill
 ///   MOELAB_FAULT_HOST    the name that gethostname gives
-///   MOELAB_FAULT_CLOCK   the second since 1970 at which the clock of the day stands still
+///   MOELAB_FAULT_CLOCK   "SECOND STEP": the clock of the day shows this second since 1970, and moves by so
+///   many
+///                        seconds whenever it is read; 0 stands still, and a negative step jumps back
 ///   MOELAB_FAULT_PROCESS the number that getpid gives
 ///   MOELAB_FAULT_TRACE   a file to which every change in the folder is appended, see TraceHeader
 /// The library takes itself out of the environment, so children are undisturbed.
@@ -39,6 +41,7 @@ enum class Call {
   lock,
   thread,
   process,
+  wait,
   memory
 };
 
@@ -66,6 +69,7 @@ constexpr CallEntry kCalls[] = {
     {Call::lock, "lock", {ENOLCK, EINVAL}, 2},                // flock, fcntl with an OFD lock
     {Call::thread, "thread", {EAGAIN}, 1},                    // pthread_create
     {Call::process, "process", {EAGAIN, ENOENT, ENOMEM}, 3},  // posix_spawnp
+    {Call::wait, "wait", {EINTR, ECHILD}, 2},                 // waitpid
     {Call::memory, "memory", {ENOMEM}, 1},                    // malloc, calloc, realloc and aligned ones
 };
 

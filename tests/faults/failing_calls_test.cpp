@@ -23,10 +23,11 @@ struct Share {
 
 struct FailingVerb {
   const char* name;
-  bool has_figure;  ///< gnuplot takes its time
+  bool has_figure = false;           ///< gnuplot takes its time
+  bool beside_another_plan = false;  ///< the run begins in a folder that has another plan
 };
-constexpr FailingVerb kVerbs[] = {{"run", false},    {"status", false}, {"export", false}, {"claims", false},
-                                  {"verify", false}, {"report", false}, {"plot", true}};
+constexpr FailingVerb kVerbs[] = {{"run"},    {"run", false, true}, {"status"}, {"export"},
+                                  {"claims"}, {"verify"},           {"report"}, {"plot", true}};
 
 Share share_of(const CallEntry& call, const FailingVerb& verb) {
   const bool memory = call.call == Call::memory;
@@ -56,14 +57,16 @@ Json scenario_with_claim() {
   return scenario;
 }
 
-/// A run of the scenario, undisturbed, and where disturbed ones go.
+/// A run of the scenario beside another plan, undisturbed, and where disturbed ones go.
 struct FailingBench : Bench {
   fs::path here = folder.path(), watched = here / "watched", finished = watched / "finished",
-           fresh = watched / "fresh", log = here / "log";
+           fresh = watched / "fresh", other = here / "other", log = here / "log";
   std::string table;
 
   explicit FailingBench(const Json& scenario) : Bench(scenario) {
     fs::create_directory(watched);
+    REQUIRE(call({"run", file, "--out", other.string(), "--set", "train.steps=5"}, log) == 0);
+    fs::copy(other, finished, fs::copy_options::recursive);
     REQUIRE(call({"run", file, "--out", finished.string(), "--threads", "1"}, log) == 0);
     table = exported(finished);
   }
@@ -76,9 +79,10 @@ struct FailingBench : Bench {
     if (verb == "run") return {"run", file, "--out", fresh.string(), "--threads", "2"};
     return {verb, finished.string()};
   }
-  Ended run(const std::string& verb, const Fault& fault) const {
-    if (verb == "run") fs::remove_all(fresh);
-    return run_with(fault, words(verb), here, watched);
+  Ended run(const FailingVerb& verb, const Fault& fault) const {
+    fs::remove_all(fresh);
+    if (verb.beside_another_plan) fs::copy(other, fresh, fs::copy_options::recursive);
+    return run_with(fault, words(verb.name), here, watched);
   }
 };
 
@@ -120,17 +124,17 @@ bool may_last(const CallEntry& call, int error, std::uint64_t point) {
 
 int fail_everywhere(const FailingBench& bench, const FailingVerb& verb, Engine& engine) {
   Findings findings;
-  const Ended undisturbed = bench.run(verb.name, {});
+  const Ended undisturbed = bench.run(verb, {});
   REQUIRE(undisturbed.status == 0);
   int failures = 0;
   for (const CallEntry& entry : kCalls) {
-    const std::uint64_t count = bench.run(verb.name, {&entry, EIO, 0, 0}).seen;
+    const std::uint64_t count = bench.run(verb, {&entry, EIO, 0, 0}).seen;
     for (int i = 0; i < entry.error_count; ++i) {
       for (const std::uint64_t point : points_of(count, share_of(entry, verb), engine)) {
         for (const std::uint64_t last : {point, kForever}) {
           if (last == kForever && !may_last(entry, i, point)) continue;
           const Fault fault = {&entry, entry.errors[i], point, last};
-          const Ended ended = bench.run(verb.name, fault);
+          const Ended ended = bench.run(verb, fault);
           if (ended.failed == 0) continue;  // threads do not count alike each time
           ++failures;
           judge(bench, verb.name, fault, ended, undisturbed, findings);
@@ -153,6 +157,7 @@ TEST_CASE("program: a call that fails at any point is told in a sentence, and no
       Json::parse(R"([{"id": "loss", "x": "step", "y": "test_nmse_top1", "series": "arm"}])");
   const FailingBench plain(scenario_with_claim()), drawn(with_figure);
   for (const FailingVerb& verb : kVerbs) {
+    CAPTURE(verb.beside_another_plan);
     const int failures = fail_everywhere(verb.has_figure ? drawn : plain, verb, engine);
     MESSAGE(std::string(verb.name), ": ", failures, " failures");
     CHECK(failures > 10);

@@ -1,4 +1,4 @@
-/// What the machine answers that a disk does not: host names of any form, and locks that do not work.
+/// What the machine answers that a disk does not: host names of any form, locks that do not work, clocks.
 
 #include <doctest/doctest.h>
 
@@ -55,7 +55,7 @@ TEST_CASE("machine: leases need locks that work, and a run without leases does n
 TEST_CASE("machine: a clock that stands still and a process number that returns repeat no journal's name") {
   const MachineBench bench;
   const std::string run = (bench.watched / "run").string();
-  const Variables frozen({{"MOELAB_FAULT_CLOCK", "1000000000"}, {"MOELAB_FAULT_PROCESS", "77"}});
+  const Variables frozen({{"MOELAB_FAULT_CLOCK", "1000000000 0"}, {"MOELAB_FAULT_PROCESS", "77"}});
   for (const char* seeds : {"seeds.count=1", "seeds.count=2", "seeds.count=3"}) {
     const Ended ended =
         run_with({}, {"run", bench.file, "--out", run, "--set", seeds}, bench.here, bench.watched);
@@ -69,6 +69,28 @@ TEST_CASE("machine: a clock that stands still and a process number that returns 
   }
   CHECK(journals == 3);
   CHECK(call({"verify", run}, bench.here / "log") == 0);
+}
+
+TEST_CASE("machine: a clock that jumps, forward or back, loses nothing and changes no number") {
+  const MachineBench bench;
+  const fs::path log = bench.here / "log";
+  const auto run_and_export = [&](const char* name) {
+    const std::string run = (bench.watched / name).string();
+    for (const char* seeds : {"seeds.count=1", "seeds.count=3"}) {
+      const Ended ended =
+          run_with({}, {"run", bench.file, "--out", run, "--set", seeds}, bench.here, bench.watched);
+      CHECK_MESSAGE(ended.status == 0, ended.err);
+    }
+    CHECK(call({"verify", run}, log) == 0);
+    REQUIRE(call({"export", run}, log) == 0);
+    return file_text(log);
+  };
+  const std::string table = run_and_export("undisturbed");
+  for (const char* clock : {"1000000000 -3600", "1000000000 86400", "3600 -3600"}) {
+    CAPTURE(clock);
+    const Variables jumping(std::map<std::string, std::string>{{"MOELAB_FAULT_CLOCK", clock}});
+    CHECK(run_and_export(clock) == table);
+  }
 }
 
 TEST_CASE("machine: verify says that it cannot read the folder of plans") {

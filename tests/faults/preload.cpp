@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -168,6 +169,10 @@ int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_action
   return MOELAB_NEXT(posix_spawnp)(process, file, actions, attributes, arguments, environment);
 }
 
+pid_t waitpid(pid_t process, int* status, int options) {
+  return fails(Call::wait) ? -1 : MOELAB_NEXT(waitpid)(process, status, options);
+}
+
 int gethostname(char* name, std::size_t size) noexcept {
   const char* const given = std::getenv("MOELAB_FAULT_HOST");
   if (given == nullptr) return MOELAB_NEXT(gethostname)(name, size);
@@ -178,7 +183,10 @@ int gethostname(char* name, std::size_t size) noexcept {
 int clock_gettime(clockid_t clock, timespec* now) noexcept {
   const char* const given = std::getenv("MOELAB_FAULT_CLOCK");
   if (given == nullptr || clock != CLOCK_REALTIME) return MOELAB_NEXT(clock_gettime)(clock, now);
-  *now = {std::strtol(given, nullptr, 10), 0};
+  static std::atomic<long> readings = 0;
+  char* step = nullptr;
+  const long start = std::strtol(given, &step, 10);
+  *now = {start + readings++ * std::strtol(step, nullptr, 10), 0};
   return 0;
 }
 

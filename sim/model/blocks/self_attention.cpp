@@ -13,11 +13,17 @@ namespace {
 /// Queries in a block of weights. The block is small, so entries above the diagonal cost little.
 constexpr int kQueries = 32;
 
+/// Weights of a batch are kept for the backward pass up to this size. Larger ones are computed again, because
+/// they would be read from memory.
+constexpr std::size_t kMostKeptBytes = std::size_t{4} << 20;
+
 template <class Real>
 struct SelfAttentionScratch final : Scratch {
   AlignedVector<Real> projected, projected_gradient;  ///< [Q | K | V] (n·s, 3 H padded(k)), Q / √k
   AlignedVector<Real> mixed, mixed_gradient;          ///< A_h V_h (n·s, H padded(k))
-  AlignedVector<Real> weights, weight_gradient;       ///< weights of a block of queries (kQueries, padded(s))
+  AlignedVector<Real> weights;                        ///< A_h (n, H, s, padded(s)), or of a block of queries
+  bool has_all_weights = false;                       ///< of the last forward pass
+  AlignedVector<Real> weight_gradient;                ///< of a block of queries (kQueries, padded(s))
   AttentionRecord<Real> record;                       ///< for routers, if it is kept
 };
 
@@ -94,11 +100,16 @@ class SelfAttention final : public Block<Real> {
       Real* const queries = projected + entries(row, projected_dim());
       kernels::scale_into(scale_, queries, queries, mixed_dim());
     }
+    const std::size_t all_weights = entries(rows * heads_, kernels::padded(tokens_));
+    mine.has_all_weights = pass.keep && all_weights * sizeof(Real) <= kMostKeptBytes;
+    reserve_entries(mine.weights,
+                    mine.has_all_weights ? all_weights : entries(kQueries, kernels::padded(tokens_)));
     for (int first = 0; first < rows; first += tokens_) {
       for (int h = 0; h < heads_; ++h) {
         for (int query = 0; query < tokens_; query += kQueries) {
           const int count = std::min(kQueries, tokens_ - query);
-          const ConstRows weights = weigh(projected, h, first, query, count, mine);
+          const Rows weights = weights_of(h, first, query, count, mine);
+          weigh(projected, h, first, query, weights);
           kernels::multiply(weights,
                             ConstRows(part_of(projected, kValue, h, first, keys_before(query + count))),
                             mixed_of(mine.mixed.data(), h, first + query, count));
@@ -135,7 +146,8 @@ class SelfAttention final : public Block<Real> {
         for (int query = (tokens_ - 1) / kQueries * kQueries; query >= 0; query -= kQueries) {
           const int count = std::min(kQueries, tokens_ - query), keys = keys_before(query + count);
           const bool is_first = query + count == tokens_;
-          const ConstRows weights = weigh(projected, h, first, query, count, mine);
+          const Rows weights = weights_of(h, first, query, count, mine);
+          if (!mine.has_all_weights) weigh(projected, h, first, query, weights);
           const ConstRows delta = mixed_of(mine.mixed_gradient.data(), h, first + query, count);
           const Rows of_weights{mine.weight_gradient.data(), count, keys, stride};
           kernels::multiply(weights.transposed(), delta, part_of(of_projected, kValue, h, first, keys),
@@ -207,17 +219,18 @@ class SelfAttention final : public Block<Real> {
 
   /// Keys that a block of queries up to this query reads.
   int keys_before(int end_query) const { return causal_ ? end_query : tokens_; }
-  /// A (queries, keys) of the queries from `first_query` on.
-  Rows weigh(const Real* projected, int head, int first, int first_query, int queries,
-             SelfAttentionScratch<Real>& mine) const {
-    const int keys = keys_before(first_query + queries), stride = kernels::padded(tokens_);
-    reserve_entries(mine.weights, entries(kQueries, stride));
-    const Rows weights{mine.weights.data(), queries, keys, stride};
-    kernels::multiply(part_of(projected, kQuery, head, first + first_query, queries),
-                      part_of(projected, kKey, head, first, keys).transposed(), weights);
+  /// The place of A (queries, keys) of the queries from `first_query` on.
+  Rows weights_of(int head, int first, int first_query, int queries, SelfAttentionScratch<Real>& mine) const {
+    const int stride = kernels::padded(tokens_);
+    const std::size_t row = mine.has_all_weights ? size(first * heads_ + head * tokens_ + first_query) : 0;
+    return {mine.weights.data() + row * size(stride), queries, keys_before(first_query + queries), stride};
+  }
+  void weigh(const Real* projected, int head, int first, int first_query, const Rows& weights) const {
+    kernels::multiply(part_of(projected, kQuery, head, first + first_query, weights.rows),
+                      part_of(projected, kKey, head, first, weights.columns).transposed(), weights);
     if (causal_) hide_later_keys(weights, first_query);
-    kernels::softmax_rows(weights.data, weights.data, queries, keys, stride);
-    return weights;
+    kernels::softmax_rows(weights.data, weights.data, weights.rows, weights.columns,
+                          static_cast<int>(weights.row_stride));
   }
 
   void record(const View<Real>& outputs, const Real* parameters, SelfAttentionScratch<Real>& mine) const {

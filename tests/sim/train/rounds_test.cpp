@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <Eigen/Cholesky>
+#include <numeric>
 #include <set>
 
 #include "sim/data/gaussian_mixture.h"
@@ -156,6 +157,28 @@ TEST_CASE("ridge steps solve the normal equations of the batch, for the step and
         .move({data.x.data()}, data.y.data(), 1, 0, 1);
     CHECK((weights() - expected).norm() < 1e-12);
   }
+}
+
+TEST_CASE("minimum norm: nothing moves where no expert learns, and a model without mixtures is refused") {
+  ExperimentOptions options = sample_rounds();
+  options.train.lr = PerGroup(1);
+  const std::unique_ptr<Problem> problem = draw_problem(options.data, kSeeds);
+  Engine engine(5);
+  const Dataset data = problem->draw(engine, {Purpose::population, 0, 4});
+  for (const std::optional<double> ridge : {std::optional<double>(), std::optional(0.2)}) {
+    options.train.optimizer = MinimumNormOptions{.ridge = ridge};
+    Model<double> model(options.model, problem->layout(), {kSeeds});
+    Workspace<double> workspace = model.network->make_workspace();
+    std::vector<std::size_t> all(model.parameters.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    const auto before = model.parameters;
+    MinimumNormSteps<double>(options.train, all, model, workspace)
+        .move({data.x.data()}, data.y.data(), 4, 0, 1);
+    CHECK(model.parameters == before);
+  }
+  options.model.kind = DenseOptions{.match = Match::moe};
+  CHECK_THROWS_WITH_AS(check_minimum_norm(options.train, options.model, options.loss),
+                       doctest::Contains("needs a model with experts"), InvalidOption);
 }
 
 TEST_CASE("a phase moves the first layers or the last layers of the experts alone") {
