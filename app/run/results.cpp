@@ -335,7 +335,9 @@ SeedMedian seed_median(const std::vector<Interval>& observations, bool is_sequen
     return point.low ? std::optional(Interval{*point.low, *point.high}) : std::nullopt;
   };
   SeedMedian result{median_of(observations), interval_of(low), false};
-  if (result.interval) result.is_interval_open = interval_of(high)->high != result.interval->high;
+  // A censored step may be any number above the last one, and then its end has no finite bound.
+  const std::optional<Interval> of_high = interval_of(high);
+  if (result.interval) result.is_interval_open = !of_high || of_high->high != result.interval->high;
   return result;
 }
 

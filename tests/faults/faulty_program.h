@@ -6,6 +6,7 @@
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -133,10 +134,13 @@ class Findings {
   std::map<std::string, std::pair<int, std::string>> found_;
 };
 
-/// The number of lines that say something.
-inline std::ptrdiff_t sentences(const std::string& text) {
-  std::ptrdiff_t lines = std::count(text.begin(), text.end(), '\n');
-  return text.empty() || text.back() == '\n' ? lines : lines + 1;
+/// The number of lines, without progress and notes.
+inline int sentences(const std::string& text) {
+  std::istringstream lines(text);
+  int count = 0;
+  for (std::string line; std::getline(lines, line);)
+    count += line.starts_with("cells ") || line.starts_with("moelab: note: ") ? 0 : 1;
+  return count;
 }
 
 }  // namespace moelab::faults

@@ -400,6 +400,9 @@ def mended(language, draw, document, error):
     for _ in range(0 if excess else 12):
         donor = language.section(draw, path[0], document)
         if has(donor, path):
+            # Where the document has a number and the donor a list or an object, the whole value is taken.
+            while not isinstance(at(document, path[:-1]), (dict, list)):
+                path = path[:-1]
             put(document, path, at(donor, path))
             return
     if has(document, path) and len(path) > 1:
