@@ -349,7 +349,8 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     const std::size_t dim = size(input_dim_);
     for (int row = first; row < first + count; ++row) {
       Real* const m = own.row_weights.data() + size(row) * dim;
-      mix(memberships.row(first + (row - first + shift) % count), weights, own.order, m);
+      const int shifted = row + shift;
+      mix(memberships.row(shifted < first + count ? shifted : shifted - count), weights, own.order, m);
       const Real* const x = context.x.row(row);
       for (std::size_t q = 0; q < dim; ++q) own.weighted_rows[size(row) * dim + q] = m[q] * x[q];
     }
