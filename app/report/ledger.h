@@ -21,18 +21,18 @@ Report make_report(const std::vector<RunAddress>& runs, const std::filesystem::p
 void add_figures(const RunResults& results, const std::filesystem::path& directory, ReportedRun& run);
 
 // Ledger: results as data
-//
+
 // A ledger is a folder of JSON files. Pages, tables and other programs read them. It grows run by run.
-//
-//   runs/<run>.json    a run: how it was made, its claims, and their points as `claims --json` gives them
-//   claims.json        every claim of every run, with corrected p values and its family
-//   families.json      claims that test the same words of a work, with their common verdict
-//   checks.json        theorem checks as `check --json` gives them, with rounded numbers
-//   figures/<run>.svg  the first figure of the run that is small enough
-//
-// A run lists its builds, claims and cells as objects. All other lists are tables: {"columns": […],
-// "data": [[…], …]}. A table has no column that is null in every row.
-//
+
+//   runs/<run>.json    A run: how it was made and its claims, with points as `claims --json` gives them.
+//   claims.json        Every claim of every run, with corrected p values and its family.
+//   families.json      Claims that test the same words of a work, with their common verdict.
+//   checks.json        Theorem checks as `check --json` gives them, with rounded numbers.
+//   figures/<run>.svg  The first figure of the run that is small enough.
+
+// A run lists its builds, claims and cells as objects. All other lists are tables of "columns" and "data". A
+// table has no column that is null in every row.
+
 // The points of a run name their claim by its number. claims.json names a family by its row. Numbers have six
 // significant digits. They have four in claims.json.
 

@@ -2,10 +2,11 @@
 
 import json
 import statistics
-from pathlib import Path
+
+from measures.trainings import in_turn, words_of
 
 SLOWDOWN = 0.03
-# What two builds are compared on: every training, the language model, and one router of each kind.
+# What two builds are compared on: every training and routers that do more than a product.
 WORKLOADS = ["A", "B", "C", "C_frozen", "D", "K", "L", "M", "S", "H_adaptive", "I_similarity", "I_attention", "J_cosine"]
 
 
@@ -15,8 +16,8 @@ def stored(records):
 
 
 def table_of(head, rows):
-    """A table of ratios now ÷ before, and the workloads that are slower by 3 % and more. A row has its name, the speeds,
-    their ratio and the ratios of single rounds."""
+    """A table of ratios now ÷ before. Also names the workloads that are slower by 3 % and more. A row holds its name and
+    both speeds. Their ratio and the ratios of single rounds follow."""
     lines = ["", head, "", "| workload | before | now | now ÷ before | least and largest of the rounds |", "|---|---|---|---|---|"]
     slower = []
     for name, before, now, ratio, ratios in rows:
@@ -38,18 +39,16 @@ def compare(path, now):
 
 
 def compare_builds(bench, before, names):
-    """Both builds train each workload in turn, and every other round backwards. The fastest rounds are compared, because
+    """Both builds train each workload in turn. Every other round goes backwards. The fastest rounds are compared, because
     other work on the machine only slows a round."""
-    builds = {"before": Path(before), "now": bench.build}
+    builds = {"before": before, "now": bench.build}
     rows = []
     for name in names:
-        words = ["B", "--experts", "1024"] if name == "M" else [name]
+        source, more = words_of(name)
         speeds = {build: [] for build in builds}
         for turn in range(bench.options.rounds):
-            for build in list(builds) if turn % 2 == 0 else reversed(list(builds)):
-                program = builds[build] / "bench" / "moelab_workloads"
-                answer = bench.answer([program, *words, "--seconds", bench.options.seconds])
-                speeds[build].append(answer["steps_per_second"])
+            for build in in_turn(builds, turn):
+                speeds[build].append(bench.workload(source, *more, build=builds[build])["steps_per_second"])
         ratios = [now / then for now, then in zip(speeds["now"], speeds["before"])]
         fastest = {build: max(of_rounds) for build, of_rounds in speeds.items()}
         rows.append((name, fastest["before"], fastest["now"], fastest["now"] / fastest["before"], ratios))

@@ -46,8 +46,8 @@ class Bench:
         """A program whose line of JSON is read later."""
         return start_program(command, cpus, self.environment)
 
-    def workload(self, name, *more, seconds=None):
-        program = self.build / "bench" / "moelab_workloads"
+    def workload(self, name, *more, seconds=None, build=None):
+        program = (build or self.build) / "bench" / "moelab_workloads"
         return self.answer([program, name, *more, "--seconds", seconds or self.options.seconds])
 
     def save(self, name, *more):

@@ -60,10 +60,19 @@ def two_cells(bench, source, more):
     return dict(answers[0], steps_per_second=sum(answer["steps_per_second"] for answer in answers))
 
 
+def words_of(name):
+    """The workload of moelab_workloads that a training is, and its options."""
+    return ("B", ["--experts", str(MEMORY_EXPERTS)]) if name == "M" else (name, [])
+
+
+def in_turn(items, turn):
+    """The items, backwards in every other round."""
+    return list(items) if turn % 2 == 0 else list(reversed(list(items)))
+
+
 def plan_of(bench, name):
     """Each program's measurement."""
-    source = "B" if name == "M" else name
-    more = ["--experts", str(MEMORY_EXPERTS)] if name == "M" else []
+    source, more = words_of(name)
     plan = {"moelab": lambda: bench.workload(source, *more)}
     peers = peers_of(name, bench.options.python)
     folder = bench.save(name, source, *more) if peers else None
@@ -85,7 +94,7 @@ def measure_trainings(bench, names):
     for turn in range(bench.options.rounds):
         for name, plan in plans.items():
             peak = bench.peak()
-            for program in list(plan) if turn % 2 == 0 else reversed(list(plan)):
+            for program in in_turn(plan, turn):
                 records[name][program].append(dict(plan[program](), **peak))
     for runs in records.values():
         check_same_problem(runs)

@@ -6,15 +6,6 @@ whose text is the number:
     [.0146 [.0111, .0192]](tables/gates.json#topk.test_loss_eval)
 
 The target names the table, the row and the column. `.mean` after the column leaves out the interval.
-
-A table has the page that shows it and the command that makes its numbers (RUN stands for a run folder). It has its
-shown columns with their headings, and its rows. "decimals" sets the digits after the point of numbers with "half".
-
-A cell is a text, a number, {"mean", "half"} or {"mean", "low", "high"}. It may have a "scale" before it, a "factor" and a
-"note". {"claim": "<run>#<claim>.<field>"} is a number of a run.
-
-A table with "compare" has a row for each claim on which two runs disagree. A row of a table with the column "ledger" is
-named <run>.<claim>. The name gives its columns "run", "claim" and "ledger".
 """
 
 import json
@@ -26,6 +17,18 @@ BLOCK = re.compile(r"^```.*?^```|(<!-- table ([\w-]+) -->\n).*?(<!-- end of tabl
 NUMBER = re.compile(r"^```.*?^```|\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(((?:[^()\s]*/)?tables/)([\w-]+)\.json#([^()\s]+?)\.(\w+?)(\.mean)?\)",
                     re.M | re.S)
 
+
+# A table has the page that shows it and the command that makes its numbers. RUN in it stands for a run folder.
+# A table has its shown columns with their headings, and its rows.
+# "decimals" sets the digits after the point of numbers with "half".
+#
+# A cell is a text, a number, {"mean", "half"} or {"mean", "low", "high"}.
+# It may have a "scale" before it, a "factor" and a "note".
+# {"claim": "<run>#<claim>.<field>"} is a number of a run.
+#
+# A table with "compare" has a row for each claim on which two runs disagree.
+# A row of a table with the column "ledger" is named <run>.<claim>.
+# The name gives its columns "run", "claim" and "ledger".
 
 def load(folder):
     """The tables of a folder by name."""

@@ -1,21 +1,24 @@
 #pragma once
 
-/// The calls that moelab_faults, preloaded into a program, lets fail, and how the program learns which.
-///
-/// Environment of the program:
-///   MOELAB_FAULT_CALL    a name of kCalls; without it nothing fails
-///   MOELAB_FAULT_FIRST   the first call that fails, counted from 1 at the start of main
-///   MOELAB_FAULT_LAST    the last one
-///   MOELAB_FAULT_ERROR   its errno; kHalf: a write or read of half of the bytes
-///   MOELAB_FAULT_FOLDER  calls on files count and are traced where their path begins so; absolute
-///   MOELAB_FAULT_COUNTS  a file of two std::uint64_t: calls seen and calls that failed, kept also by a kill
-///   MOELAB_FAULT_HOST    the name that gethostname gives
-///   MOELAB_FAULT_CLOCK   "SECOND STEP": the clock of the day shows this second since 1970, and moves by so
-///   many
-///                        seconds whenever it is read; 0 stands still, and a negative step jumps back
-///   MOELAB_FAULT_PROCESS the number that getpid gives
-///   MOELAB_FAULT_TRACE   a file to which every change in the folder is appended, see TraceHeader
-/// The library takes itself out of the environment, so children are undisturbed.
+/// The calls that moelab_faults lets fail, and how the program learns which. The library is preloaded into a
+/// program. It takes its settings out of the environment, so that children are undisturbed.
+
+// Which calls fail:
+//   MOELAB_FAULT_CALL    A name of kCalls. Without it nothing fails.
+//   MOELAB_FAULT_FIRST   The first call that fails, counted from 1 at the start of main.
+//   MOELAB_FAULT_LAST    The last call that fails.
+//   MOELAB_FAULT_ERROR   The errno of these calls. kHalf writes or reads half of the bytes.
+
+// Which calls count, and where that is written:
+//   MOELAB_FAULT_FOLDER  An absolute path. Calls on files count where their path begins so.
+//   MOELAB_FAULT_COUNTS  A file of two std::uint64_t: calls seen and calls that failed. A kill keeps it.
+//   MOELAB_FAULT_TRACE   A file to which every change in the folder is appended (TraceHeader).
+
+// What the machine answers:
+//   MOELAB_FAULT_HOST    The name that gethostname gives.
+//   MOELAB_FAULT_PROCESS The number that getpid gives.
+//   MOELAB_FAULT_CLOCK   "SECOND STEP": the second since 1970 that the clock of the day shows. It moves by
+//                        STEP whenever it is read. 0 stands still. A negative step jumps back.
 
 #include <cerrno>
 #include <cstdint>

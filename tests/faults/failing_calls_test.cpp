@@ -95,8 +95,8 @@ void judge(const FailingBench& bench, const std::string& verb, const Fault& faul
   if (ended.status != 0 && ended.status != 3 && !(ended.status == 1 && may_fail_cells))
     findings.add(place + "status " + std::to_string(ended.status), example);
   if (ended.err.find("defect of the program") != std::string::npos) findings.add(place + "a defect", example);
-  if (ended.status == 3 &&
-      (sentences(ended.err) != 1 || ended.err.find("moelab: error: ") == std::string::npos))
+  const std::string said = without_notes(ended.err);
+  if (ended.status == 3 && (sentences(said) != 1 || !said.starts_with("moelab: error: ")))
     findings.add(place + "not one sentence", example);
   // That something could not be read is no damage.
   for (const char* damage : {"other bytes", "damaged", ": missing"}) {

@@ -134,13 +134,19 @@ class Findings {
   std::map<std::string, std::pair<int, std::string>> found_;
 };
 
-/// The number of lines, without progress and notes.
-inline int sentences(const std::string& text) {
+/// The number of lines that say something.
+inline std::ptrdiff_t sentences(const std::string& text) {
+  std::ptrdiff_t lines = std::count(text.begin(), text.end(), '\n');
+  return text.empty() || text.back() == '\n' ? lines : lines + 1;
+}
+
+/// The text without the lines that a run may print before it fails: its progress and its notes.
+inline std::string without_notes(const std::string& text) {
   std::istringstream lines(text);
-  int count = 0;
+  std::string rest;
   for (std::string line; std::getline(lines, line);)
-    count += line.starts_with("cells ") || line.starts_with("moelab: note: ") ? 0 : 1;
-  return count;
+    if (!line.starts_with("cells ") && !line.starts_with("moelab: note: ")) rest += line + '\n';
+  return rest;
 }
 
 }  // namespace moelab::faults
