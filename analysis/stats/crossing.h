@@ -100,6 +100,15 @@ struct CrossingEstimate {
 /// coverage for shared and for independent noise.
 CrossingEstimate estimate_crossing(const std::vector<CurvePoint>& curve, std::size_t left);
 
+/// The measured coverage of 95 % intervals in %, least and largest over numbers of seeds.
+struct CrossingCoverage {
+  Interval shared;       ///< of crossings, where a seed has the same noise at each point
+  Interval independent;  ///< of crossings, where each point draws its own noise
+  Interval exponent;     ///< of the exponents of a power law of crossings
+};
+/// The values in tests/calibration/table.json; a test compares them.
+inline constexpr CrossingCoverage kCrossingCoverage = {{94.0, 95.33}, {84.6, 96.0}, {89.0, 92.0}};
+
 /// How often neighbouring means differ in sign. Points without a mean are skipped.
 int sign_changes(const std::vector<CurvePoint>& curve);
 

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "analysis/stats/crossing.h"
 #include "analysis/stats/result_table.h"
 #include "app/run/results.h"
 #include "app/run/session.h"
@@ -42,13 +43,7 @@ Table crossings_table(const RunResults& results);
 /// Formats the caption and the table as one text.
 std::string crossings_text(const RunResults& results);
 
-/// The measured coverage of the 95 % intervals of crossings in %, least and largest over numbers of seeds.
-struct CrossingCoverage {
-  Interval shared;       ///< a seed has the same noise at each point
-  Interval independent;  ///< each point draws its own noise
-};
-/// The values in tests/calibration/table.json; a test compares them.
-inline constexpr CrossingCoverage kCrossingCoverage = {{94.0, 96.67}, {81.6, 99.2}};
+/// Says how often intervals of crossings held the truth.
 std::string crossing_coverage_text(const CrossingCoverage& coverage);
 
 // Successive halving: many candidates on few seeds, the best candidates on more seeds

@@ -829,6 +829,10 @@ void check_figures(const Scenario& scenario) {
     const FigureOptions& figure = scenario.figures[i];
     errors.check([&] { figure.entry().check(references, figure.options(), join_path("figures", i)); });
     errors.check([&] {
+      const std::vector<std::string>& arms = common_of(figure).arms;
+      check_distinct({arms.begin(), arms.end()}, join_path(join_path("figures", i), "arms"));
+    });
+    errors.check([&] {
       if (const auto& style = common_of(figure).style) style->check(join_path("figures", i) + ".style");
     });
   }

@@ -130,7 +130,7 @@ DiskCalls& disk_calls() {
 
 void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
-  if (std::filesystem::is_directory(folder, error)) return;
+  if (is_present(folder) && std::filesystem::is_directory(folder, error)) return;
   const std::filesystem::path above = folder_of(folder);
   if (above != folder) make_folder(above);
   std::filesystem::create_directory(folder, error);

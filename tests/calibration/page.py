@@ -25,6 +25,14 @@ def keeps(cell):
     return cell["coverage"] + 2 * cell["coverage_error"] >= cell["level"] - 0.01
 
 
+def pooled(cells):
+    """The cells as one: coverage and level over all their intervals."""
+    intervals = sum(cell["intervals"] for cell in cells)
+    covered = sum(cell["covered"] for cell in cells)
+    return {"coverage": covered / intervals, "coverage_error": standard_error(covered, intervals),
+            "level": sum(cell["level"] * cell["intervals"] for cell in cells) / intervals}
+
+
 def has_intervals(row):
     return any(cell["intervals"] for cell in row["cells"])
 
@@ -67,10 +75,13 @@ def lead(rows):
         if not has_intervals(row):
             continue
         law = laws_of(row)[0]  # normal, or the run's own
-        bad = [cell for cell in cells_of(row, law) if cell["intervals"] and not keeps(cell)]
+        cells = [cell for cell in cells_of(row, law) if cell["intervals"]]
+        bad = [cell for cell in cells if not keeps(cell)]
         if bad:
             numbers = ", ".join(f"{percent(cell['coverage'])} % with {cell['seeds']} seeds" for cell in bad)
             miss.append(f"**{row['title']}**: {numbers}.")
+        elif not keeps(pooled(cells)):
+            miss.append(f"**{row['title']}**: {percent(pooled(cells)['coverage'])} % over all numbers of seeds.")
         else:
             keep.append(row["title"])
     text = ""

@@ -161,6 +161,8 @@ def measure_families(true_members):
     """Families of three claims that quote one sentence. `true_members` of them are surely true, the others at 0."""
     def measure(program, row, seeds, laws, scale):
         scenario = mixture(CONSTANT, "constant", experts=1, steps=1, rate=1e-9)
+        # A single expert teaches its router nothing. If the router could learn, no point would be judged.
+        scenario["model"]["router"]["trainable"] = False
         scenario["source"] = "A known law"
         scenario["sweep"] = {"data.dim": list(range(2, 2 + 2 * FAMILIES * MEMBERS))}
         scenario["claims"] = []
@@ -292,7 +294,8 @@ RUN_ROWS = [
            measure_power_law, {3: 300, 5: 300, 10: 300, 40: 100}),
     RunRow("families", "Family of three claims",
            "Three claims quote one sentence of a paper. Each says that left is below right.",
-           "The mean log ratio is 0 in all three.", BOTH_WRONG, measure_families(0),
+           "The mean log ratio is 0 in all three. Each is refuted by chance in 2.5 %, and one refutes the family: 7.3 %.",
+           BOTH_WRONG, measure_families(0),
            {3: 400, 5: 400, 10: 400, 40: 200}),
     RunRow("families_one_false", "Family of three claims, two of them true",
            "Three claims quote one sentence of a paper. Each says that left is below right.",

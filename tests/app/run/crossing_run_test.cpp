@@ -280,20 +280,24 @@ TEST_CASE("crossing run: drawn over another path, with its interval, or as an ex
                        doctest::Contains("needs another path than the searched one"), UserError);
 }
 
-TEST_CASE("the printed coverage of crossings is the measured one") {
+TEST_CASE("the printed coverage of crossings and of their power laws is the measured one") {
   std::ifstream file(MOELAB_TEST_DATA "/calibration/table.json");
-  CrossingCoverage measured{{100, 0}, {100, 0}};
+  CrossingCoverage measured{{100, 0}, {100, 0}, {100, 0}};
   const Json calibration = Json::parse(file);
   for (const Json& row : calibration.at("rows")) {
     const std::string key = row.at("key");
-    if (!key.starts_with("crossing_")) continue;
-    Interval& range = key == "crossing_shared" ? measured.shared : measured.independent;
+    if (!key.starts_with("crossing_") && key != "power_law") continue;
+    Interval& range = key == "crossing_shared" ? measured.shared
+                      : key == "power_law"     ? measured.exponent
+                                               : measured.independent;
     for (const Json& cell : row.at("cells")) {
       const double coverage = 100 * cell.at("coverage").get<double>();
       range = {std::min(range.low, coverage), std::max(range.high, coverage)};
     }
   }
   CHECK(crossing_coverage_text(measured) == crossing_coverage_text(kCrossingCoverage));
+  CHECK(measured.exponent.low == doctest::Approx(kCrossingCoverage.exponent.low));
+  CHECK(measured.exponent.high == doctest::Approx(kCrossingCoverage.exponent.high));
 }
 
 }  // namespace moelab::crossing_run_test

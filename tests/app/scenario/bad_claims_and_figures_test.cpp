@@ -159,6 +159,7 @@ TEST_CASE("wrong figures") {
       {"/figures/0/series", "\"data.train_samples\"", "figures[0].series", "is the x axis already"},
       {"/figures/0/x_scale", "\"lgo\"", "figures[0].x_scale", "did you mean 'log'?"},
       {"/figures/0/arms", "[\"larned\"]", "figures[0].arms[0]", "did you mean 'learned'?"},
+      {"/figures/0/arms", "[\"learned\", \"learned\"]", "figures[0].arms[1]", "a second time"},
       {"/figures/0/where", R"({"data.train_samples": 7})", "figures[0].where", "no point of the sweep"},
       {"/figures/0/titel", "\"x\"", "figures[0].titel", "did you mean 'title'?"},
   });
