@@ -296,12 +296,14 @@ def with_results(text, file, page, ledger, of_arms, scenarios, broken):
 
 
 def fill():
-    """Writes the present numbers of the results, and the list of items, into the pages of docs/. Makes figures small."""
+    """Writes the present numbers of the results, and the list of items, into the pages of docs/. Makes figures and tables small."""
     ledger = results.Ledger(ROOT / "docs" / "results")
     of_arms = tables.load(ROOT / "docs" / "results")
     items.PAGE.write_text(items.present_page(ledger.stems))
     for file in sorted((ROOT / "docs" / "results" / "figures").glob("*.svg")):
         file.write_text(figures.small(file.read_text()))
+    for file in sorted((ROOT / "docs" / "results" / "tables").glob("*.json")):
+        file.write_text(tables.written(json.loads(file.read_text())))
     for file in sorted((ROOT / "docs").rglob("*.md")):
         text = tables.filled(ledger, of_arms, file.read_text(), [], lambda prefix, target, name, now: f"[{now}]({prefix}{target})")
         text = outside_code(text, lambda part: results.filled(
