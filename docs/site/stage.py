@@ -291,7 +291,7 @@ def with_results(text, file, page, ledger, of_arms, scenarios, broken):
         text = re.sub(r"(?<!\[)`(\w+\.json)`", lambda found: f"[{found.group(0)}](../results/runs/{runs[found.group(1)]}.json)"
                       if found.group(1) in runs else found.group(0), text)
         if summary := results.paper_summary(ledger, list(runs.values()), here):
-            text = re.sub(r"^(?=\*\*In short\.\*\*)", lambda _: summary + "\n\n", text, count=1, flags=re.M)
+            text = re.sub(r"^(?=## )", lambda _: summary + "\n\n", text, count=1, flags=re.M)  # behind the summary by hand
     return text
 
 
