@@ -13,6 +13,9 @@ LAW_TEXTS = {
 }
 HEAD = """# How often intervals and verdicts are right
 
+The program judged thousands of results whose true values are known. This page counts how often its intervals held the
+true value, and how often its verdicts were wrong.
+
 """
 
 
@@ -103,8 +106,7 @@ with a 95 % interval: the interval of a paired t-test. The **verdict** follows f
 - `equivalent`: the interval lies within effects that do not matter.
 - `inconclusive`: none of these.
 
-For each row of the tables, thousands of results were drawn from a known law, so that the truth is known. The program
-judged them.
+Each row of the tables has thousands of results that were drawn from a known law.
 
 - **Coverage** is the share of intervals that contain the true value. It should be 95 %, or the level that the program
   prints with the interval.

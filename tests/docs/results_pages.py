@@ -164,6 +164,11 @@ class Pages(unittest.TestCase):
         shipped = results.older_figures(ROOT / "docs" / "results")
         print(f"{len(shipped)} figures in docs/results are older than the layout: {', '.join(shipped)}")
 
+    def test_works_have_short_names(self):
+        for work, short in (("Doe 2020", "Doe 2020"), ("", "no paper"), ("2408.15664; theory", "arXiv 2408.15664; theory"),
+                            ("Nguyen et al., Statistical Advantages of Perturbing Cosine Router (slides)", "Nguyen et al. (slides)")):
+            self.assertEqual(results.short_work(work), short)
+
     def test_home_counts_families_and_claims(self):
         home = results.home_page(ledger_of([run("x", [claim("a"), claim("b", "refuted", origin="ours")]), run("y", [claim("a")])]), "# R\n\nF.\n\n## More\n")
         shown = Shown(home)
