@@ -77,11 +77,8 @@ def lead(rows):
         else:
             keep.append(row["title"])
     text = ""
-    if keep:
-        text += ("With normal noise, these intervals hold the true value as often as they say (95 %, less at most 1 % "
-                 "and two standard errors):\n\n" + list_text(keep) + "\n")
     if miss:
-        text += "These do not:\n\n" + list_text(miss) + "\n"
+        text += "With normal noise, these intervals hold the true value less often than they say:\n\n" + list_text(miss) + "\n"
     bad = {}
     for row in rows:
         for law in laws_of(row)[1:]:
@@ -92,6 +89,9 @@ def lead(rows):
         text += "With other laws of the noise, the lowest coverage of all rows is:\n\n"
         text += list_text(f"{law}: {percent(cell['coverage'])} % ({row['title']}, {cell['seeds']} seeds)"
                           for law, (row, cell) in bad.items()) + "\n"
+    if keep:
+        text += ("With normal noise, the other intervals hold the true value as often as they say (95 %, less at most 1 % "
+                 "and two standard errors):\n\n" + list_text(keep) + "\n")
     return text
 
 

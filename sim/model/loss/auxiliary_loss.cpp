@@ -232,7 +232,7 @@ AuxiliaryLossKind aux_sequence_loss() {
 AuxiliaryLossKind aux_mixed_loss() {
   AuxiliaryLossKind kind = auxiliary_loss<BalanceOfGroups<OfAllSequences>>(
       "aux_mixed",
-      "aux of groups of the same size as in aux_sequence, whose tokens come from all sequences in turn, "
+      "aux of groups as in aux_sequence, whose tokens come from all sequences in turn, "
       "averaged; needs samples of several tokens");
   kind.needs_sequences = true;
   return kind;
