@@ -396,12 +396,13 @@ MetricGroup fluctuation_metrics() {
       "fluctuation",
       "how the routing of the test rows changes from a recorded step to the next. If record_every is an "
       "epoch, it compares epochs (Nguyen et al. 2025). It uses serving, and probabilities for the K "
-      "likeliest",
+      "most probable",
       {metric("routing_fluctuation", false,
               "share of rows whose serving expert is another than at the record before",
               "share of rows with another expert than before", "fluctuation", {&needs::first_choice},
               kSetsAlone),
-       metric("routing_fluctuation_topk", false, "share of rows whose set of K likeliest experts is another",
+       metric("routing_fluctuation_topk", false,
+              "share of rows whose set of K most probable experts is another",
               "share of rows with other likeliest experts than before", "fluctuation of sets",
               {&needs::several_experts, &needs::sets_of_k})});
   group.by_default = false;
@@ -415,11 +416,12 @@ MetricGroup fluctuation_metrics() {
 MetricGroup saturation_metrics() {
   MetricGroup group = row_metrics<SaturationMetricOptions, SaturationMeter>(
       "saturation",
-      "how settled the routing of the test rows is, held against that at the last step (Muennighoff et al. "
+      "how settled the routing of the test rows is, compared with the last step (Muennighoff et al. "
       "2024); keeps the sets of all records until then; uses probabilities",
-      {metric("routing_saturation", false,
-              "mean over rows of the share of the K likeliest experts that are among the K at the last step",
-              "share of likeliest experts kept to the end", "saturation")});
+      {metric(
+          "routing_saturation", false,
+          "mean over rows of the share of the K most probable experts that are among the K at the last step",
+          "share of likeliest experts kept to the end", "saturation")});
   group.by_default = false;
   group.of_layers = true;
   group.check = check_sets<SaturationMetricOptions>;

@@ -482,7 +482,7 @@ MetricGroup routing_metrics() {
 MetricGroup boundary_metrics() {
   MetricGroup group = row_metrics<BoundaryMetricOptions, BoundaryMeter>(
       "boundary",
-      "how many test rows lie at the boundary between their two likeliest experts (2605.02124); uses "
+      "how many test rows lie at the boundary between their two most probable experts (2605.02124); uses "
       "probabilities",
       {metric("boundary_mass", false, "share of rows with ln r_(1) − ln r_(2) ≤ w, of scores under softmax",
               "share of rows at the boundary", "boundary"),

@@ -276,14 +276,13 @@ MetricGroup task_metrics() {
               "training", {&needs::own_data}),
        metric("test_loss_soft", true, "loss.task on the test set, every expert weighted by r(x)",
               "test loss (soft)", "test, soft"),
-       metric("test_loss_top1", true, "loss.task on the test set, the likeliest expert alone",
+       metric("test_loss_top1", true, "loss.task on the test set, the argmax expert alone",
               "test loss (top-1)", "test, top-1"),
        metric("test_loss_eval", true, "loss.task on the test set under gating.eval",
               "test loss (evaluation gating)", "test, evaluation"),
        metric("train_nmse", true, "train_loss ÷ variance of the training labels (1 trivial, 0 perfect)",
               "training loss ÷ label variance", "training", {&needs::own_data, &needs::squared_error}),
-       metric("train_nmse_top1", true,
-              "the same for the likeliest expert alone: what test_nmse_top1 is to be held against",
+       metric("train_nmse_top1", true, "the same for the argmax expert alone; compare test_nmse_top1 with it",
               "training loss ÷ label variance (top-1)", "training, top-1",
               {&needs::own_data, &needs::squared_error}),
        metric("test_nmse_soft", true, "test_loss_soft ÷ variance of the test labels",
@@ -298,7 +297,7 @@ MetricGroup task_metrics() {
               "accuracy on training data", "training", {&needs::own_data, &needs::classes}),
        metric("test_accuracy_soft", false, "the same on the test set, every expert weighted by r(x)",
               "accuracy (soft)", "test, soft", {&needs::classes}),
-       metric("test_accuracy_top1", false, "the same on the test set, the likeliest expert alone",
+       metric("test_accuracy_top1", false, "the same on the test set, the argmax expert alone",
               "accuracy (top-1)", "test, top-1", {&needs::classes}),
        metric("test_accuracy_eval", false, "the same on the test set under gating.eval",
               "accuracy (evaluation gating)", "test, evaluation", {&needs::classes}),
@@ -342,8 +341,7 @@ MetricGroup replaced_metrics() {
 MetricGroup swapped_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, SwappedMeter>(
       "swapped", "what swapped tokens do to the others; uses what gating.eval selects",
-      {metric("test_loss_unswapped", true,
-              "test_loss_eval over the tokens that were not swapped, told from those that may have been",
+      {metric("test_loss_unswapped", true, "test_loss_eval over the tokens that were not swapped",
               "test loss of tokens that were kept (nats a token)", "kept tokens")});
   group.by_default = false;
   group.needs = {&needs::model, &swapped_tokens};

@@ -24,7 +24,7 @@ constexpr const char* kMetricHelp =
     "\"effective_experts / model.experts\"";
 
 void bind_relative_to(Fields& fields, std::string& arm) {
-  fields.optional().add("relative_to", arm, "an arm: the metric is divided by that of this arm");
+  fields.optional().add("relative_to", arm, "an arm: the metric is divided by the metric of this arm");
 }
 
 void bind_arms(Fields& fields, std::vector<std::string>& arms) {
@@ -219,10 +219,9 @@ void Claim::bind(Fields& fields) {
   fields.optional().add("source", source, "where the paper says so");
   std::optional<AnyValue> number;
   if (!reported.empty()) number = AnyValue(reported, reported, std::nullopt);
-  fields.add("reported", number, "the paper's number, shown beside ours; never a pass mark");
+  fields.add("reported", number, "the paper's number, shown next to ours; never a pass mark");
   if (number) reported = number->text();
-  fields.add("tuned", is_tuned,
-             "each arm is at its best: it sets every path of \"tune\" to a value of its own");
+  fields.add("tuned", is_tuned, "each arm is at its best: it sets every path of \"tune\"");
   fields.add("origin", origin, {"paper", "ours"}, "whose claim it is");
   fields.add("reading", reading, {"main", "other", "excluded"},
              "main: families count it; other: a further reading of the sentence, shown next to it; excluded: "

@@ -27,7 +27,7 @@ void CrossingFields::bind(Fields& fields) {
       "a metric, or an expression of metrics and swept paths; its mean over seeds, geometric if positive");
   fields.add("level", level, any_number(), "the number that it crosses (or give against)");
   fields.optional().add("against", against,
-                        "an arm: the metric crosses that of this arm, in place of a level");
+                        "an arm: the metric crosses the metric of this arm, instead of a level");
   fields.optional().add(
       "arm", arm,
       "whose curve places the points, at which all arms then run (default: every arm has its own)");

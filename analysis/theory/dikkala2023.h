@@ -419,10 +419,10 @@ CheckFinding check_experts(const CheckEffort& effort, const TwoComponentRule& ru
 CheckFinding check_side(const CheckEffort& effort, const DescentRates& rates,
                         const TwoComponentRule& rule = exact_gradient);
 
-/// The loss and its gradient do not depend on the weights p, 1 − p of the components at z and −z: g has a
-/// symmetric law and q is odd, so f(−x) = −f(x) and both terms of p E‖f − v‖² + (1 − p) E‖f + v‖² are equal.
-/// Measures the largest relative difference from even weights over random w, u and the same rows ±g of both
-/// components. A router with a `bias` is not odd.
+/// The loss and its gradient do not depend on the weights p, 1 − p of the components at z and −z. The reason:
+/// g has a symmetric law and q is odd, so f(−x) = −f(x). Both terms of p E‖f − v‖² + (1 − p) E‖f + v‖² are
+/// then equal. Measures the largest relative difference from even weights, over random w and u. Both
+/// components have the same rows ±g. A router with a `bias` is not odd.
 CheckFinding check_weights(const CheckEffort& effort, double bias = 0);
 
 /// Whole Gaussians: E[y | x] = v tanh(zᵀx/σ²), so the model is exact at w = 2z/σ², u = v, and ‖w‖ stays

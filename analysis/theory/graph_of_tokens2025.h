@@ -99,10 +99,9 @@ HeadPosterior head_posterior(const AttentionHeads& heads, const Matrix& x, const
 using PosteriorRule =
     std::function<HeadPosterior(const AttentionHeads& heads, const Matrix& x, const Matrix& u, double sigma)>;
 
-/// For draws (h, z, U, e) of A2MM (Definition 4): the indicators of h_i, z_i and e_i minus their
-/// probabilities given U, times 1 and each entry of u_i, have mean zero if and only if these are the
-/// conditional probabilities, as far as linear functions of u_i can show it. Measures the largest mean in
-/// standard errors.
+/// Tests the conditional probabilities of h_i, z_i and e_i given U, on draws (h, z, U, e) of A2MM
+/// (Definition 4). An indicator minus its probability, times 1 or an entry of u_i, has mean zero if the
+/// probability is right. Linear functions of u_i show no more. Measures the largest mean in standard errors.
 CheckFinding check_posterior(const CheckEffort& effort, const PosteriorRule& rule = head_posterior);
 
 // Lemma 1 where densities underflow: σ = 1e-3 and centres at a distance of 1e3, so that log N(u; c, σ² I) is

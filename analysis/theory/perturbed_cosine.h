@@ -64,10 +64,11 @@ std::vector<Invariance> invariances(const MixingMeasure& measure);
 /// Measures the largest |f_G − f*| over the measures of invariances(). Predicted: 0.
 CheckFinding check_invariances(const CheckEffort& effort, const MixtureForm& form);
 
-/// Counts the directions in which f does not change to first order, with as many components as the truth:
-/// eigenvalues of the Gram matrix (1/n) Σ ∂f/∂θ ∂f/∂θᵀ over draws of x, θ all parameters, that are at most
-/// 1e-13 of the largest. Predicted: the dimensions of invariances(). With more, single fits would be slower
-/// than n^(−1/2). Unit experts are divided by their lengths, so that each adds one such direction.
+/// Counts the directions in which f does not change to first order, with as many components as the truth.
+/// θ has all parameters. They are the eigenvalues of the Gram matrix (1/n) Σ ∂f/∂θ ∂f/∂θᵀ over draws of x
+/// that are at most 1e-13 of the largest. Predicted: the dimensions of invariances(). With more, single
+/// fits would be slower than n^(−1/2). Unit experts are divided by their lengths, so that each adds one such
+/// direction.
 CheckFinding check_gram(const CheckEffort& effort, const MixtureForm& form);
 
 // Causes that the perturbed-cosine paper names (Table 1)

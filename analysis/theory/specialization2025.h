@@ -119,9 +119,9 @@ using CycleFinder = std::function<std::vector<std::pair<int, int>>(const Support
 Matrix cycle_state(const Support& support, int columns, const std::vector<std::pair<int, int>>& cycle,
                    double step);
 
-/// With δ = `relative_step` / K: measures the largest deviation of row sums from 1, column sums from N/E,
-/// counts of nonzeros from K, and variances of nonzeros from 2 δ² / K in the rows of the cycle and 0 in
-/// others.
+/// Measures the largest deviation from the state of Lemma 1, with δ = `relative_step` / K. Row sums are 1,
+/// column sums are N/E, and each row has K nonzeros. The variance of the nonzeros is 2 δ² / K in the rows of
+/// the cycle, and 0 in other rows.
 CheckFinding check_cycle(double relative_step, const CycleFinder& find = find_cycle);
 
 /// Counts the cases (N, K, E) that meet `condition` and have a support without a cycle (with

@@ -760,7 +760,7 @@ struct AnalyzeOptions {
     several("--probs", arrays.probs, "or routing probabilities (n, E), the softmax of the scores");
     several("--scores", arrays.scores, "or scores after a sigmoid");
     several("--gates", arrays.gates, "or gates, 0 for experts that are not chosen; dispatch masks too");
-    several("--experts", arrays.experts, "or the ids of the chosen experts; beside scores, the ids win");
+    several("--experts", arrays.experts, "or the ids of the chosen experts; with scores, the ids win");
     several("--counts", arrays.counts, "or the tokens of each expert");
     options.add("--axes", &arrays.axes,
                 "the arrays' dimensions, letters of L (layers), N (steps), B (sequences), S (positions), T "
@@ -768,7 +768,7 @@ struct AnalyzeOptions {
                 "(experts), K (choices)");
     options.add("--layers", &arrays.layers, "numbers of the layers, such as 1,2,5-8");
     options.add("--model", &model, "config.json of the model: experts, K, layers, scores, groups, padding");
-    options.add("--expert-count", &arrays.expert_count, "E, where ids or tables do not tell it",
+    options.add("--expert-count", &arrays.expert_count, "E, where ids or tables do not determine it",
                 {.check = whole_number(1, 1000000)});
     options.add("--top-k", &arrays.top_k,
                 "experts that serve a row: load and fluctuation count them (default 1 for one layer of r)",

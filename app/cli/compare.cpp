@@ -160,7 +160,7 @@ struct CompareOptions {
 
   void bind(VerbOptions& options) {
     runs.bind(options, "run directories, two or more, or DIR@ID for one of their plans");
-    options.add("--metric", &metric, "metric to compare (default: that of the first figure)",
+    options.add("--metric", &metric, "metric to compare (default: the metric of the first figure)",
                 {.candidates = offer_metrics});
     bind_json(options, json);
   }

@@ -96,11 +96,12 @@ namespace {
 
 constexpr const char* kIntroduction =
     "# Scenario reference\n\n"
-    "`moelab docs` makes this page from the table that checks scenarios. `moelab "
-    "list` prints the parts that have kinds.\n\nA scenario is one JSON object. Dotted paths name its fields "
+    "Every field of a scenario, by section and kind. `moelab list` prints the parts that have kinds.\n\nA "
+    "scenario is one JSON object. Dotted paths name its fields "
     "everywhere: in arms, in the sweep, in `--set` and in columns of the export. An entry of a list has its "
     "index (`figures.0.y`). An unknown field is an error.\n\nAn object with kinds may be written as the bare "
-    "name of a kind whose fields all have defaults. `\"soft\"` stands for `{\"kind\": \"soft\"}`.\n";
+    "name of a kind whose fields all have defaults. `\"soft\"` stands for `{\"kind\": \"soft\"}`.\n\n`moelab "
+    "docs` makes this page from the table that checks scenarios.\n";
 
 /// The values of a shape. The fields of objects have their own sections.
 std::string value_text(const Shape& shape) {
@@ -195,10 +196,11 @@ std::string theorem_catalogue(const std::vector<const Check*>& checks,
                               const std::vector<CheckFinding>& findings) {
   std::string text =
       "# Theorem checks\n\n"
-      "`moelab docs` makes this page from the table of checks. `moelab check ID` runs "
-      "one check, or all checks whose ids begin with ID. It prints the predicted and the measured value with "
+      "Every statement that the program checks, by paper. `moelab check ID` runs one check, or all checks "
+      "whose ids begin with ID. It prints the predicted and the measured value with "
       "an error bound. The exit status is 1 if a verdict is unexpected.\n\nA statement that is wrong as "
-      "printed has two checks. `as_printed` is expected to fail, and `corrected` to hold.\n";
+      "printed has two checks. `as_printed` is expected to fail, and `corrected` to hold.\n\n`moelab docs` "
+      "makes this page from the table of checks.\n";
   std::string source;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const Check& check = *checks[i];
@@ -232,8 +234,8 @@ std::string value_text(const Option& option) {
 std::string command_reference() {
   std::string text =
       "# Commands\n\n"
-      "`moelab docs` makes this page from the table of verbs. `moelab VERB --help` prints the "
-      "same. Every verb also takes `--help`.\n";
+      "Every verb with its options. `moelab VERB --help` prints the same. `moelab docs` makes this page from "
+      "the table of verbs.\n";
   for (const Verb& verb : verbs()) {
     const VerbCall call = verb.call();
     std::string usage = "moelab " + verb.name, table = "| option | value | meaning |\n|---|---|---|\n";

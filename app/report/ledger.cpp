@@ -80,6 +80,14 @@ Json objects_of(const Json& table) {
   return list;
 }
 
+/// The checks of an answer as a table. It leaves out what no page shows: how a check was computed.
+Json checks_table(const Json& answer) {
+  Json checks = rounded(answer);
+  for (Json& check : checks)
+    for (const char* name : {"details", "curve"}) check.erase(name);
+  return table_of(checks);
+}
+
 /// A table with a row on each line.
 std::string table_text(const Json& table) {
   return fmt::format("{{\"columns\": {},\n\"data\": {}}}", line_of(table.at("columns")),
@@ -88,7 +96,7 @@ std::string table_text(const Json& table) {
 
 /// The file of an entry: a field on each line, and an object of a list on its own. The points of all claims
 /// are one table; `claim` is the number of their claim. A claim without a source does not name it, and has no
-/// field that is null.
+/// field that is null. Its quotation stands in the scenario.
 std::string entry_text(Json entry) {
   Json points = Json::array();
   for (std::size_t i = 0; i < entry.at("claims").size(); ++i) {
@@ -100,8 +108,8 @@ std::string entry_text(Json entry) {
     }
     Json kept = Json::object();
     for (const auto& [name, value] : claim.items()) {
-      const bool is_named = name != "source" || value != "";
-      if (is_named && !value.is_null() && name != "points") kept[name] = value;
+      const bool is_named = name == "source" ? value != "" : name != "points" && name != "quote";
+      if (is_named && !value.is_null()) kept[name] = value;
     }
     claim = std::move(kept);
   }
@@ -291,7 +299,7 @@ std::vector<fs::path> write_ledger(std::vector<LedgerRun> runs, const fs::path& 
   }
   if (!checks.empty())
     documents.emplace_back(folder / "checks.json",
-                           table_text(table_of(rounded(read_json_file(checks)))) + "\n");
+                           table_text(checks_table(read_json_file(checks))) + "\n");
   make_folder(runs_folder);
   const FolderLock lock(runs_folder);
   entries.merge(read_entries(runs_folder, given));

@@ -27,10 +27,10 @@ void add_figures(const RunResults& results, const std::filesystem::path& directo
 //   runs/<run>.json    A run: how it was made and its claims, with points as `claims --json` gives them.
 //   claims.json        Every claim of every run, with corrected p values and its family.
 //   families.json      Claims that test the same words of a work, with their common verdict.
-//   checks.json        Theorem checks as `check --json` gives them, with rounded numbers.
+//   checks.json        Theorem checks as `check --json` gives them, without details and curves.
 //   figures/<run>.svg  The first figure of the run that is small enough.
 
-// A run lists its builds, claims and cells as objects. All other lists are tables of "columns" and "data". A
+// A run lists its builds and claims as objects. All other lists are tables of "columns" and "data". A
 // table has no column that is null in every row.
 
 // The points of a run name their claim by its number. claims.json names a family by its row. Numbers have six
@@ -45,10 +45,10 @@ struct LedgerRun {
 /// Returns the entry of a run:
 ///
 ///   {run, title, source, states: {state: count}, command, seconds, training_share,
-///    measuring_share, builds: [{name, cells}], figure, claims: […], cells: [{arm, cells, unfinished}]}
+///    measuring_share, builds: [{name, cells}], figure, claims: […]}
 ///
-/// A claim has the fields of `claims --json`. `cells` counts the cells of each arm. Cells that are not done
-/// are listed with their states: "<id>:failed". The scenario has the notes. `plan` gives the other ids.
+/// A claim has the fields of `claims --json`, without the quotation. The scenario has quotations and notes.
+/// `plan` gives the ids of the cells.
 ///
 /// The ledger adds `version` and `work`, the work that the source names. It also lists the points of all
 /// claims.

@@ -186,19 +186,6 @@ std::string run_name(const PlanHead& plan) {
   return plan.profile.empty() ? plan.name : plan.name + " (" + plan.profile + ")";
 }
 
-/// Counts the cells of each arm. `unfinished` has the ids of those that are not done, with their states.
-Json cells_json(const ResultTable& table) {
-  Json arms = Json::array();
-  for (const ResultRow& row : table.rows) {
-    std::size_t i = 0;
-    while (i < arms.size() && !is_text(arms[i].at("arm"), row.arm)) ++i;
-    if (i == arms.size()) arms.push_back({{"arm", row.arm}, {"cells", 0}});
-    arms[i]["cells"] = arms[i]["cells"].get<int>() + 1;
-    if (row.state != "done") arms[i]["unfinished"].push_back(row.cell + ":" + row.state);
-  }
-  return arms;
-}
-
 /// Adds the plan's figures and the files of those that can be drawn.
 void add_plan_figures(const RunResults& results, const FigureSource& source,
                       const std::filesystem::path& directory, ReportedRun& run) {
@@ -343,8 +330,7 @@ LedgerRun ledger_run(const RunAddress& address) {
                {"measuring_share", share_of(results.spent.measuring)},
                {"builds", std::move(builds)},
                {"figure", nullptr},
-               {"claims", std::move(judged)},
-               {"cells", cells_json(results.table)}};
+               {"claims", std::move(judged)}};
   ReportedRun shown;
   add_plan_figures(results, figure_source(results, address.directory()), address.directory(), shown);
   run.figures = std::move(shown.drawn);

@@ -568,7 +568,7 @@ CrossingSearch CrossingSearch::read(const std::string& path, const Json& given, 
     throw UserError(place, search.level ? "has level and against; needs one of them"
                                         : "needs level (a number) or against (an arm)");
   if (!search.against.empty() && search.arm.empty())
-    throw UserError(place, "has against, needs arm: the one whose metric is held against it");
+    throw UserError(place, "has against, needs arm: the arm whose metric is compared with it");
   if (!search.against.empty() && search.arm == search.against)
     throw UserError(join_path(place, "against"), "is the arm itself");
   check_ends(search, place);

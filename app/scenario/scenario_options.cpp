@@ -68,7 +68,7 @@ void SeedFields::bind(Fields& fields) {
   fields.add("root", root, between(0, 9007199254740992.0), "root of all random streams");
   fields.add("count", count, moelab::count(), "repetitions of every arm and sweep point");
   fields.add_names("shared", shared, {"problem", "train", "test"}, 0,
-                   "streams that all seeds share, those of seed 0: the problem, training data, test data");
+                   "streams that all seeds take from seed 0: the problem, training data, test data");
 }
 
 std::uint64_t SeedFields::shared_streams() const {
@@ -149,7 +149,7 @@ void ScenarioFields::bind(Fields& fields) {
                         "path → range that `moelab tune` chooses from, for every arm on root seed 1000");
   fields.optional().add("labels", labels,
                         "how figures call an arm, a swept path, a metric or a swept value (\"path=value\")");
-  fields.add("claims", claims, "what the results are held against");
+  fields.add("claims", claims, "statements that the run tests");
   fields.add("figures", figures, "what is drawn");
   fields.add("profiles", profiles, "name → overrides {path: value} chosen with --profile");
 }

@@ -45,8 +45,8 @@ html_theme_options = {
     "footer_end": [],
     "search_bar_text": "Search moelab",
 }
-# The page of the first screen has no sidebar.
-html_sidebars = {"index": []}
+# The first page, and a folder of one page, have no sidebar.
+html_sidebars = {"index": [], "questions/index": []}
 
 # One file of MathJax, which draws equations as SVG: no server, no fonts.
 mathjax_path = "tex-svg.js"

@@ -1,4 +1,7 @@
-"""Makes the SVG files of gnuplot small: the same picture in relative coordinates, with a class for each style."""
+"""Makes the SVG files of gnuplot small: the same picture in relative coordinates, with a class for each style.
+
+A unit of a small file is a tenth of a point, so coordinates are whole numbers.
+"""
 
 import math
 import re
@@ -8,13 +11,16 @@ from itertools import groupby
 SVG, HREF = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
 # What a shape takes from its groups, and what SVG draws without it. Opacity is not inherited, and no group has it.
 STYLES = {"fill": "#000", "fill-opacity": "1", "stroke": "none", "stroke-width": "1", "stroke-opacity": "1", "stroke-linecap": "butt",
-          "stroke-linejoin": "miter", "stroke-dasharray": "none", "font-family": "", "font-size": "", "text-anchor": "start",
+          "stroke-linejoin": "miter", "stroke-dasharray": "none", "font-family": "", "font-size": "16", "text-anchor": "start",
           "color": "#000", "shape-rendering": "auto", "opacity": "1"}
 OF_TEXT = ("fill", "fill-opacity", "font-family", "font-size", "text-anchor", "opacity")
 OF_LINE = ("stroke", "stroke-width", "stroke-opacity", "stroke-linecap", "stroke-linejoin", "stroke-dasharray", "shape-rendering", "opacity")
 OPAQUE = ("opacity", "fill-opacity", "stroke-opacity")
-START = STYLES | {"fill": "none"}  # most shapes are lines
-PLACES = ("x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "width", "height")
+# Without a style, a small file has no fill, as most shapes are lines, and SVG's width of 1 is a tenth.
+START = STYLES | {"fill": "none", "stroke-width": ".1", "font-size": "1.6"}
+LENGTHS = ("stroke-width", "stroke-dasharray", "font-size", "x", "y", "dx", "dy", "width", "height", "r", "rx", "ry", "cx", "cy")
+PLACES = ("x", "y", "width", "height")
+SHAPES = ("path", "polygon", "rect", "text", "use", "image", "circle")
 POINT = re.compile(r"translate\(([-\d.]+),([-\d.]+)\)(.*)")
 
 
@@ -22,10 +28,14 @@ def tag(node):
     return node.tag.removeprefix(f"{{{SVG}}}")
 
 
-def short(number):
-    """A tenth of a point is finer than any screen shows."""
-    text = f"{float(number):.1f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+def tenths(number):
+    """A number of points in tenths, which are finer than any screen shows."""
+    return round(10 * float(number))
+
+
+def in_tenths(text):
+    """The same for each number of a style or of a scale, with all its digits."""
+    return re.sub(r"\d*\.?\d+", lambda found: re.sub(r"^0\.", ".", f"{10 * float(found.group(0)):.6g}"), text)
 
 
 def colour(text):
@@ -41,11 +51,22 @@ def style_value(name, text):
     return re.sub("^0[.]", ".", f"{float(text):g}") if re.fullmatch(r"[\d.]+", text) else text.strip()
 
 
+def css_value(name, value):
+    """The value of a style in the units of a small file."""
+    return (in_tenths(value) if name in LENGTHS else value) + "px" * (name == "font-size")
+
+
+def short_path(text):
+    """The path of a symbol with short numbers."""
+    text = re.sub(r"-?\d*\.?\d+", lambda found: re.sub(r"^(-?)0\.", r"\1.", f"{float(found.group(0)):g}"), text)
+    return re.sub(r",(?=-)", "", re.sub(r"\s*([A-Za-z])\s*", r"\1", text))
+
+
 def lines_of(text, closed=False):
     """The lines of a path of M, L and z: the points of each in tenths, and whether it is closed. A move alone draws nothing."""
     lines = []
     for letter, numbers in re.findall(r"([A-Za-z]?)([^A-Za-z]*)", text):
-        values = [round(10 * float(number)) for number in re.findall(r"-?[\d.]+", numbers)]
+        values = [tenths(number) for number in re.findall(r"-?[\d.]+", numbers)]
         if letter not in "MLZz":
             raise ValueError(f"a path with {letter}")
         if letter == "M" or not lines and values:
@@ -68,9 +89,7 @@ def path_of(lines):
         if letter != last:
             written += letter
         for value in values:
-            number = re.sub(r"^(-?)0[.]", r"\1.", short(value / 10))
-            is_apart = written[-1].isalpha() or number[0] == "-" or (number[0] == "." and "." in re.split(r"[^\d.]", written)[-1])
-            written += number if is_apart else f",{number}"
+            written += f"{value}" if written[-1].isalpha() or value < 0 else f",{value}"
         last = "l" if letter == "m" else letter
 
     for points, is_closed in lines:
@@ -89,25 +108,35 @@ class Shape:
 
     def __init__(self, node, style, transform):
         self.tag, self.node = tag(node), node
-        self.own = {"href" if name == HREF else name: short(value) if name in PLACES and self.tag != "image" else value
-                    for name, value in node.attrib.items() if name not in STYLES and name not in ("class", "id", "transform")}
+        if self.tag not in SHAPES:
+            raise ValueError(f"a {self.tag}")
+        self.own = {"href" if name == HREF else name: value for name, value in node.attrib.items()
+                    if name not in STYLES and name not in ("class", "id", "transform")}
+        for name, value in self.own.items():
+            if name in LENGTHS:
+                self.own[name] = str(tenths(value)) if name in PLACES and self.tag != "image" else in_tenths(value)
         self.lines, self.spots, self.box = [], [], (-math.inf, -math.inf, math.inf, math.inf)
         transform = " ".join(part for part in (transform, node.get("transform", "").strip()) if part)
         if found := POINT.fullmatch(transform):
-            x, y, rest = short(found.group(1)), short(found.group(2)), found.group(3).strip()
-            self.own |= {"x": x, "y": y} if self.tag == "text" and not rest else {"transform": f"translate({x},{y}){' ' + rest if rest else ''}"}
-            spot = (round(10 * float(x)), round(10 * float(y)))
+            x, y, rest = tenths(found.group(1)), tenths(found.group(2)), found.group(3).strip()
+            if scale := re.fullmatch(r"scale\(([\d.]+)\)", rest):
+                rest = in_tenths(rest)
+            elif rest and not re.fullmatch(r"rotate\([-\d.]+\)", rest):
+                raise ValueError(f"the transform {rest}")
+            self.own |= {"x": f"{x}", "y": f"{y}"} if self.tag == "text" and not rest else {
+                "transform": f"translate({x},{y}){' ' + rest if rest else ''}"}
+            spot = (x, y)
             if self.tag == "text":  # a letter is at most as wide as high
-                height = 10 * float(style["font-size"] or 12)
+                height = 10 * float(style["font-size"])
                 width = height * len("".join(node.itertext()))
                 left, right = {"start": (0, 1), "middle": (.5, .5), "end": (1, 0)}[style["text-anchor"]] if not rest else (1, 1)
                 up = width if rest else 0
                 self.set_box([(spot[0] - left * width, spot[1] - up), (spot[0] + right * width, spot[1] + up)], height)
-            elif self.tag == "use" and (scale := re.fullmatch(r"scale\(([\d.]+)\)", rest)):
+            elif self.tag == "use" and scale:
                 self.spots = [spot]
                 self.set_box([spot], 40 * float(scale.group(1)))
         elif transform:
-            self.own["transform"] = transform
+            raise ValueError(f"the transform {transform}")
         if self.tag in ("path", "polygon") and not transform:
             self.lines = lines_of(self.own.pop("d" if self.tag == "path" else "points"), self.tag == "polygon")
             self.tag = "path"
@@ -200,6 +229,9 @@ class Writer:
         if shape.tag == "text":
             made.text = shape.node.text
             made.extend(shape.node)
+            for part in made.iter():
+                if part is not made:
+                    part.attrib = {name: in_tenths(value) if name in LENGTHS else value for name, value in part.attrib.items()}
         return made
 
     def shapes(self, parent, shapes):
@@ -227,13 +259,17 @@ def small(text):
     root = ElementTree.fromstring(text)
     if root.find(f"{{{SVG}}}style") is not None:
         return text
+    box = (root.get("viewBox") or f"0 0 {root.get('width', '')} {root.get('height', '')}").split()
+    if len(box) != 4:
+        return text
     shapes = []
     try:
         shapes_of(root, STYLES | {name: style_value(name, value) for name, value in root.attrib.items() if name in STYLES}, "", shapes)
     except ValueError:
         return text
     shapes = [shape for shape in shapes if not shape.is_empty()]
-    made = ElementTree.Element(root.tag, {name: root.get(name) for name in ("width", "height", "viewBox") if root.get(name)} | {"fill": "none"})
+    made = ElementTree.Element(root.tag, {name: root.get(name) for name in ("width", "height") if root.get(name)} | {
+        "viewBox": " ".join(in_tenths(number) for number in box), "fill": "none"})
     fonts = [shape.style["font-family"] for shape in shapes if shape.style.get("font-family")]
     if fonts:
         made.set("font-family", max(sorted(set(fonts)), key=fonts.count))
@@ -249,12 +285,13 @@ def small(text):
     defs.extend(symbols(root, {value for shape in shapes for value in re.findall(r"#([A-Za-z][\w-]*)", shape.own.get("href", ""))}))
     for symbol in defs.iter():
         symbol.tail = None
-        symbol.attrib = {"href" if name == HREF else name: style_value(name, value) for name, value in symbol.attrib.items()}
+        symbol.attrib = {"href" if name == HREF else name: short_path(value) if name == "d" else style_value(name, value)
+                         for name, value in symbol.attrib.items() if name not in ("x", "y", "cx", "cy") or value != "0"}
     for (symbol, scale, color), name in writer.markers.items():
         marker = ElementTree.SubElement(defs, f"{{{SVG}}}marker", {"id": name})  # its unit is the width of a line, which is 1 here
         ElementTree.SubElement(marker, f"{{{SVG}}}use", {"href": symbol, "transform": scale, "color": color})
     if not len(defs):
         made.remove(defs)
-    style.text = "marker{overflow:visible}" * bool(writer.markers) + "".join(f".{name}{{{';'.join(f'{key}:{value}' + 'px' * (key == 'font-size') for key, value in rules)}}}"
-                         for rules, name in writer.classes.items())
+    style.text = "marker{overflow:visible}" * bool(writer.markers) + "".join(
+        f".{name}{{{';'.join(f'{key}:{css_value(key, value)}' for key, value in rules)}}}" for rules, name in writer.classes.items())
     return ElementTree.tostring(made, encoding="unicode", short_empty_elements=True).replace(" />", "/>") + "\n"

@@ -113,8 +113,8 @@ def page(entries, names, runs):
     """The page. `runs` are the stems of the runs in the results, by the scenario's name."""
     counts = {source: Counter(entry["state"] for entry in entries if entry["source"] == source) for source in SOURCES}
     total = sum(counts.values(), Counter())
-    lines = ["# Every item of the five sources", "",
-             f"The five sources hold {len(entries)} items: figures, tables, statements, definitions, baselines, metrics and claims. "
+    lines = ["# Every item of five papers", "",
+             f"moelab began with five papers. They hold {len(entries)} items: figures, tables, statements, definitions, baselines, metrics and claims. "
              f"moelab has {total['done'] + total['counterpart']} of them, itself or as a counterpart. "
              "This page lists all items and says where each one is.", "",
              *(f"- **{state.capitalize()}**: {meaning}" for state, meaning in STATES.items()), "",

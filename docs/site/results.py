@@ -250,7 +250,8 @@ def decision(claim):
 def short_work(work):
     """A short name of a work: authors and year, or authors and what is in brackets at the end."""
     found = re.match(r"([^,]*),.*(\([^()]*\))$", work) if len(work) > 45 else None
-    return f"{found.group(1)} {found.group(2)}" if found else work or "no paper"
+    short = f"{found.group(1)} {found.group(2)}" if found else work or "no paper"
+    return f"arXiv {short}" if re.match(r"\d{4}\.\d{5}", short) else short
 
 
 # The page of a run

@@ -291,17 +291,19 @@ def with_results(text, file, page, ledger, of_arms, scenarios, broken):
         text = re.sub(r"(?<!\[)`(\w+\.json)`", lambda found: f"[{found.group(0)}](../results/runs/{runs[found.group(1)]}.json)"
                       if found.group(1) in runs else found.group(0), text)
         if summary := results.paper_summary(ledger, list(runs.values()), here):
-            text = re.sub(r"^(?=\*\*In short\.\*\*)", lambda _: summary + "\n\n", text, count=1, flags=re.M)
+            text = re.sub(r"^(?=## )", lambda _: summary + "\n\n", text, count=1, flags=re.M)  # behind the summary by hand
     return text
 
 
 def fill():
-    """Writes the present numbers of the results, and the list of items, into the pages of docs/. Makes figures small."""
+    """Writes the present numbers of the results, and the list of items, into the pages of docs/. Makes figures and tables small."""
     ledger = results.Ledger(ROOT / "docs" / "results")
     of_arms = tables.load(ROOT / "docs" / "results")
     items.PAGE.write_text(items.present_page(ledger.stems))
     for file in sorted((ROOT / "docs" / "results" / "figures").glob("*.svg")):
         file.write_text(figures.small(file.read_text()))
+    for file in sorted((ROOT / "docs" / "results" / "tables").glob("*.json")):
+        file.write_text(tables.written(json.loads(file.read_text())))
     for file in sorted((ROOT / "docs").rglob("*.md")):
         text = tables.filled(ledger, of_arms, file.read_text(), [], lambda prefix, target, name, now: f"[{now}]({prefix}{target})")
         text = outside_code(text, lambda part: results.filled(

@@ -41,6 +41,17 @@ def load(folder):
     return found
 
 
+def written(table):
+    """A table as its file has it: a field on each line, and a row on each line."""
+    def short(value):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+    def lines(fields, shown):
+        return "{\n" + ",\n".join(f"{short(name)}: {shown(value)}" for name, value in fields.items()) + "\n}"
+
+    return lines(table, lambda value: lines(value, short) if value is table.get("rows") else short(value)) + "\n"
+
+
 def compared(ledger, one, other):
     """A row for each claim with other verdicts in two runs."""
     verdicts = [{claim["id"]: claim["verdict"] for claim in ledger.runs[stem]["claims"]} for stem in (one, other)]

@@ -349,7 +349,7 @@ const std::vector<TargetKind>& gaussian_mixture::Targets::table() {
 
 void GaussianMixtureOptions::bind(Fields& fields) {
   fields.add("clusters", clusters, between(1, kMostClusters),
-             "number of components k; needed but with hierarchy, which says it");
+             "number of components k; required unless hierarchy sets it");
   fields.required().add("dim", dim, between(1, 1e6),
                         "dimensions of the mixture (the signal), spurious ones not counted");
   fields.add("spurious_dims", spurious_dims, between(0, 1e6),

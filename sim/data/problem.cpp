@@ -37,7 +37,7 @@ void DataOptions::bind(Fields& fields) {
              "number of training samples (sample gradients)");
   fields.add("test_samples", test_samples, between(2, 1e9), "number of test samples");
   fields.add("independent", independent,
-             "a training set of its own for every train_samples (rates need it), in place of nested ones");
+             "a separate training set for every train_samples (rates need it), instead of nested ones");
   fields.add("contamination", contamination, "what is done to the test inputs");
 }
 

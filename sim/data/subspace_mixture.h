@@ -36,7 +36,7 @@ struct Targets : TargetAxis {
 /// larger one.
 ///
 /// E[y | x] is exact. With v = s² / (s² + σ²) and P_c = B_c B_cᵀ: E[z | x, c] = v P_c x, E[ε | x, c] = x − v
-/// P_c x, and Pr[c | x] ∝ exp(v ‖B_cᵀ x‖² / 2σ²), because all clusters share ‖x‖² and the determinant.
+/// P_c x, and Pr[c | x] ∝ exp(v ‖B_cᵀ x‖² / 2σ²). All clusters share ‖x‖² and the determinant.
 /// Without noise the nearest subspace has all the mass.
 struct SubspaceMixtureOptions {
   int clusters = 0;  ///< k

@@ -256,7 +256,7 @@ void SyntheticLanguageOptions::bind(Fields& fields) {
                         "tokens of a sequence s; one more is drawn, the target of the last");
   fields.add("transitions", transitions, "rows of the chains");
   fields.add("tokens_of_domains", tokens_of_domains, {"shared", "own"},
-             "every domain uses all tokens, or V / k of its own");
+             "every domain uses all tokens, or V / k separate ones");
   fields.add("facts", facts,
              "tokens that are keys, each followed by its value in the domain: what a model has to know by "
              "heart (default: none)");

@@ -90,7 +90,7 @@ void TaskPoolOptions::bind(Fields& fields) {
   fields.add("within", within, at_least(0),
              "standard deviation by which other tasks of a group differ from it");
   fields.add("signal", signal, {"none", "independent", "parallel"},
-             "one row of a sample is β v of its task: none; v of a direction of its own; or v along w");
+             "one row of a sample is β v of its task: none; v in a separate direction; or v along w");
   fields.add("signal_norm", signal_norm, positive(), "‖v‖");
   fields.add("signal_scale", signal_scale, at_least(0), "β");
   fields.add("noise_std", noise_std, positive(), "standard deviation of the other rows' entries");

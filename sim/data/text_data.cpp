@@ -439,7 +439,7 @@ void BytePairTokenizer::bind(Fields& fields) {
              "number of tokens V, bytes among them");
   fields.add("paths", paths,
              "files, or folders of them, that pairs are learned of (default: data.paths; evaluations and "
-             "phases: those of the data that the model was made for)");
+             "phases: the files that the model was made for)");
 }
 
 void TextOptions::bind(Fields& fields) {

@@ -42,13 +42,15 @@ struct Targets : TargetAxis {
 /// A sequence draws m of T topics without replacement. Each of its s tokens takes one of these m and one of
 /// the q clusters of that topic, both uniformly, and is
 ///   x_t = μ_c + σ g,  g ~ N(0, I_d),  μ_c = a_τ + cluster_std · b_c,
-/// with a_τ ~ N(0, mean_std² I) and b_c ~ N(0, I): clusters of a topic are near one another. With
-/// `weight_power` a the clusters of the sequence's topics have probabilities ∝ (c + 1)^−a instead. With
-/// tight_subsets each cluster has its own tight features. Spurious coordinates N(0, 1) follow the signal,
-/// (s, d) with d = dim + spurious_dims. A token's label
-/// is its cluster c = τ q + j, (n, s). Its target, (n, s, o), depends only on that cluster. The paper uses
-/// text and images. This is the simplest law under which similar tokens belong together. E[y_t | x_1, …, x_s]
-/// is a sum over the sets of m topics, computed for at most 200 sets.
+/// with a_τ ~ N(0, mean_std² I) and b_c ~ N(0, I).
+///
+/// Clusters of a topic are near one another. With `weight_power` a the clusters of the sequence's topics have
+/// probabilities ∝ (c + 1)^−a instead. With tight_subsets each cluster has its own tight features. Spurious
+/// coordinates N(0, 1) follow the signal, (s, d) with d = dim + spurious_dims.
+///
+/// A token's label is its cluster c = τ q + j, (n, s). Its target, (n, s, o), depends only on that cluster.
+/// The paper uses text and images. This is the simplest law under which similar tokens belong together.
+/// E[y_t | x_1, …, x_s] is a sum over the sets of m topics, computed for at most 200 sets.
 struct TokenTopicsOptions {
   int topics = 0;               ///< T
   int topics_per_sequence = 2;  ///< m

@@ -198,7 +198,7 @@ void ModelOptions::bind(Fields& fields) {
   add_part(fields, "experts", experts, experts > 0, between(1, 65536),
            "number of experts E; of mixtures and dense models that match one");
   fields.add("shared_experts", shared_experts, between(0, 65536),
-             "mixtures: experts of the same kind that serve every row beside the E, no gate before them "
+             "mixtures: experts of the same kind that serve every row in addition to the E, without a gate "
              "(DeepSeekMoE)");
   fields.add("null_experts", null_experts, between(0, 65536),
              "mixtures: experts that the router scores as it does the E, with output 0 and nothing to "

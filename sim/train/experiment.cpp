@@ -130,9 +130,10 @@ void check_sight(const ExperimentOptions& options) {
   const bool masks = task_loss_kind(options.loss.task).masks_tokens;
   if (masks != is_causal(options.model)) return;
   if (masks) {
-    throw InvalidOption("loss.task", fmt::format("got \"{}\", but model.causal is true: a token would be "
-                                                 "told from those before it alone; needs model.causal false",
-                                                 options.loss.task));
+    throw InvalidOption("loss.task",
+                        fmt::format("got \"{}\", but model.causal is true: a token would be "
+                                    "predicted from earlier ones alone; needs model.causal false",
+                                    options.loss.task));
   }
   throw InvalidOption("model.causal", fmt::format("got false, but loss.task is \"{}\": the next token, which "
                                                   "every token then sees; needs \"masked_tokens\"",

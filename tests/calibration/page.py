@@ -13,6 +13,9 @@ LAW_TEXTS = {
 }
 HEAD = """# How often intervals and verdicts are right
 
+The program judged thousands of results whose true values are known. This page counts how often its intervals held the
+true value, and how often its verdicts were wrong.
+
 """
 
 
@@ -85,11 +88,8 @@ def lead(rows):
         else:
             keep.append(row["title"])
     text = ""
-    if keep:
-        text += ("With normal noise, these intervals hold the true value as often as they say (95 %, less at most 1 % "
-                 "and two standard errors):\n\n" + list_text(keep) + "\n")
     if miss:
-        text += "These do not:\n\n" + list_text(miss) + "\n"
+        text += "With normal noise, these intervals hold the true value less often than they say:\n\n" + list_text(miss) + "\n"
     bad = {}
     for row in rows:
         for law in laws_of(row)[1:]:
@@ -100,6 +100,9 @@ def lead(rows):
         text += "With other laws of the noise, the lowest coverage of all rows is:\n\n"
         text += list_text(f"{law}: {percent(cell['coverage'])} % ({row['title']}, {cell['seeds']} seeds)"
                           for law, (row, cell) in bad.items()) + "\n"
+    if keep:
+        text += ("With normal noise, the other intervals hold the true value as often as they say (95 %, less at most 1 % "
+                 "and two standard errors):\n\n" + list_text(keep) + "\n")
     return text
 
 
@@ -114,8 +117,7 @@ with a 95 % interval: the interval of a paired t-test. The **verdict** follows f
 - `equivalent`: the interval lies within effects that do not matter.
 - `inconclusive`: none of these.
 
-For each row of the tables, thousands of results were drawn from a known law, so that the truth is known. The program
-judged them.
+Each row of the tables has thousands of results that were drawn from a known law.
 
 - **Coverage** is the share of intervals that contain the true value. It should be 95 %, or the level that the program
   prints with the interval.

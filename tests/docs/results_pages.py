@@ -164,6 +164,11 @@ class Pages(unittest.TestCase):
         shipped = results.older_figures(ROOT / "docs" / "results")
         print(f"{len(shipped)} figures in docs/results are older than the layout: {', '.join(shipped)}")
 
+    def test_works_have_short_names(self):
+        for work, short in (("Doe 2020", "Doe 2020"), ("", "no paper"), ("2408.15664; theory", "arXiv 2408.15664; theory"),
+                            ("Nguyen et al., Statistical Advantages of Perturbing Cosine Router (slides)", "Nguyen et al. (slides)")):
+            self.assertEqual(results.short_work(work), short)
+
     def test_home_counts_families_and_claims(self):
         home = results.home_page(ledger_of([run("x", [claim("a"), claim("b", "refuted", origin="ours")]), run("y", [claim("a")])]), "# R\n\nF.\n\n## More\n")
         shown = Shown(home)
@@ -250,6 +255,12 @@ class Tables(unittest.TestCase):
         self.assertIn("| `b` | [refuted](runs/x.json#b.verdict) | [reproduced](runs/y.json#b.verdict) | [.900 [.750, .900]](runs/y.json#b.estimate) |", text)
         self.assertNotIn("`a`", text)
 
+    def test_a_table_is_written_with_a_row_on_each_line(self):
+        for table in self.tables.values():
+            self.assertEqual(json.loads(tables.written(table)), table)
+        self.assertEqual(tables.written({"columns": {"a": "a", "b": "β"}, "rows": {"x": {"a": 0.5}, "y": {"b": "n"}}}),
+                         '{\n"columns": {"a":"a","b":"β"},\n"rows": {\n"x": {"a":0.5},\n"y": {"b":"n"}\n}\n}\n')
+
     def test_single_numbers(self):
         self.assertEqual(self.filled("[2.848 [2.83, 2.87]](tables/t.json#one.two.loss)"), ("<tables/t.json#one.two.loss t=2.848 [2.83, 2.87]>", []))
         self.assertEqual(self.filled("[2.848](../tables/t.json#one.two.loss.mean)"), ("<../tables/t.json#one.two.loss.mean t=2.848>", []))
@@ -269,6 +280,28 @@ class Tables(unittest.TestCase):
         self.assertEqual(tables.cell_text(self.ledger, {"mean": 1.5, "half": 0.2, "scale": "ratio", "note": "4 of 5"}), "ratio 1.5 ± .2 (4 of 5)")
 
 
+class Shipped(unittest.TestCase):
+    FOLDER = ROOT / "docs" / "results"
+
+    def test_the_folder_has_at_most_2_megabytes(self):
+        self.assertLessEqual(sum(file.stat().st_size for file in self.FOLDER.rglob("*") if file.is_file()), 2_000_000)
+
+    def test_what_no_page_shows_is_not_stored(self):
+        self.assertFalse({"details", "curve"} & set(json.loads((self.FOLDER / "checks.json").read_text())["columns"]))
+        for file in (self.FOLDER / "runs").glob("*.json"):
+            stored = json.loads(file.read_text())
+            self.assertFalse("cells" in stored or any("quote" in one for one in stored["claims"]), file.stem)
+
+    def test_tables_and_figures_are_written_small(self):
+        for file in (self.FOLDER / "tables").glob("*.json"):
+            self.assertEqual(tables.written(json.loads(file.read_text())), file.read_text(), file.stem)
+        for file in (self.FOLDER / "figures").glob("*.svg"):
+            text = file.read_text()
+            self.assertEqual(figures.small(text), text, file.stem)
+            size, box = (re.search(rf'{name}="([^"]*)"', text)[1] for name in ("width", "viewBox"))
+            self.assertEqual(float(box.split()[2]), 10 * float(size), file.stem)  # tenths of a point
+
+
 class Figures(unittest.TestCase):
     GROUP = '<g fill="none" color="black" stroke="currentColor" stroke-width="0.60" stroke-linecap="butt" stroke-linejoin="miter">'
     DEFS = '<defs>\n <circle id="a" r="1" fill="currentColor"/><use id="b" xlink:href="#a"/><circle id="c"/></defs>'
@@ -285,8 +318,8 @@ class Figures(unittest.TestCase):
         short = self.small(f'{self.GROUP}</g>{self.GROUP}<path stroke="rgb( 51,  51,  51)" d="M1.26,2.00 L3.04,4.0 "/></g>'
                            f'{self.GROUP}<use xlink:href="#b" color="rgb(0, 114, 178)" transform="translate(1.26,2.04) scale(1.5)"/>'
                            '<g stroke="none" fill="black"><text>a &lt; <tspan dy="-1">2</tspan> b</text></g></g>')
-        for kept in (".a{stroke:#333;stroke-width:.6}", '<path class="a" d="m1.3,2,1.7,2"/>', 'id="a"', 'id="b"', "{color:#0072b2}",
-                     'href="#b" transform="translate(1.3,2) scale(1.5)"', '>a &lt; <tspan dy="-1">2</tspan> b</text>', 'fill="currentColor"'):
+        for kept in (".a{stroke:#333;stroke-width:6}", '<path class="a" d="m13,20,17,20"/>', 'id="a"', 'id="b"', "{color:#0072b2}",
+                     'href="#b" transform="translate(13,20) scale(15)"', '>a &lt; <tspan dy="-10">2</tspan> b</text>', 'fill="currentColor"'):
             self.assertIn(kept, short)
         for gone in ("Gnuplot", 'id="c"', "linecap", "rgb"):
             self.assertNotIn(gone, short)
@@ -295,7 +328,7 @@ class Figures(unittest.TestCase):
     def test_shapes_of_one_style_are_one_where_none_between_meets_them(self):
         line, other = '<path d="M1,1 L2,1 L2,3"/>', '<path stroke="rgb(255,0,0)" d="M{0},9 L{0},0"/>'
         self.assertEqual(self.shown(f"{self.GROUP}{line}{other.format(50)}{line}</g>"),
-                         '<path class="a" d="m1,1h1v2m-1-2h1v2"/><path class="b" d="m50,9v-9"/>')
+                         '<path class="a" d="m10,10h10v20m-10-20h10v20"/><path class="b" d="m500,90v-90"/>')
         self.assertEqual(self.shown(f"{self.GROUP}{line}{other.format(1)}{line}</g>").count("<path"), 3)
         clear = line.replace("d=", 'opacity="0.5" d=')
         self.assertEqual(self.shown(f"{self.GROUP}{clear}{clear}</g>").count("<path"), 2)
@@ -303,22 +336,24 @@ class Figures(unittest.TestCase):
     def test_equal_symbols_are_markers_of_a_path(self):
         use = '<use xlink:href="#a" color="rgb(0,0,9)" transform="translate({0},{0}) scale(2)"/>'
         short = self.small(use.format(1) + use.format(2.04))
-        for kept in ("marker{overflow:visible}.a{marker:url(#m0)}", '<path class="a" d="m1,1,1,1"/>',
-                     '<marker id="m0"><use href="#a" transform="scale(2)" color="#000009"/></marker>'):
+        for kept in ("marker{overflow:visible}.a{marker:url(#m0)}", '<path class="a" d="m10,10,10,10"/>',
+                     '<marker id="m0"><use href="#a" transform="scale(20)" color="#000009"/></marker>'):
             self.assertIn(kept, short)
 
     def test_closed_lines_and_texts(self):
-        self.assertEqual(self.shown('<polygon fill="rgb(0,0,9)" points="1,1 2,1 2,0.5"/>'), '<path class="a" d="m1,1h1v-.5z"/>')
-        self.assertEqual(self.shown('<path d="M1,1 L2,2 Z L3,3 M9,9"/>'), '<path class="a" d="m1,1,1,1zm0,0,2,2"/>')
+        self.assertEqual(self.shown('<polygon fill="rgb(0,0,9)" points="1,1 2,1 2,0.5"/>'), '<path class="a" d="m10,10h10v-5z"/>')
+        self.assertEqual(self.shown('<path d="M1,1 L2,2 Z L3,3 M9,9"/>'), '<path class="a" d="m10,10,10,10zm0,0,20,20"/>')
         text = '<g transform="translate({0},5)" fill="black"><text>{0}</text></g>'
         self.assertEqual(self.shown(text.format(1) + text.format(60) + "<text> </text>"),
-                         '<g class="a"><text x="1" y="5">1</text><text x="60" y="5">60</text></g>')
+                         '<g class="a"><text x="10" y="50">1</text><text x="600" y="50">60</text></g>')
 
     def test_the_layout_stays_and_other_files_do_not_change(self):
-        layout = '<svg xmlns="http://www.w3.org/2000/svg"><title>moelab_layout_3</title><path d="M1,1 L2,2"/></svg>'
+        layout = '<svg width="9" height="9" xmlns="http://www.w3.org/2000/svg"><title>moelab_layout_3</title><path d="M1,1 L2,2"/></svg>'
         self.assertIn("<title>moelab_layout_3</title>", figures.small(layout))
-        for inner in ('<path d="M1,1 C2,2 3,3 4,4"/>', '<g opacity="0.5"><path d="M1,1 L2,2"/></g>'):
-            self.assertIn(inner, figures.small(f'<svg xmlns="http://www.w3.org/2000/svg">{inner}</svg>'))
+        self.assertIn('width="9" height="9" viewBox="0 0 90 90"', figures.small(layout))
+        for inner in ('<path d="M1,1 C2,2 3,3 4,4"/>', '<g opacity="0.5"><path d="M1,1 L2,2"/></g>', '<line x1="1"/>',
+                      '<g transform="rotate(45)"><path d="M1,1 L2,2"/></g>'):
+            self.assertIn(inner, figures.small(f'<svg width="9" height="9" xmlns="http://www.w3.org/2000/svg">{inner}</svg>'))
 
 
 if __name__ == "__main__":

@@ -243,7 +243,7 @@ class Attention final : public Block<Real> {
 void AttentionOptions::bind(Fields& fields) {
   fields.required().add("heads", heads, between(1, 1024), "heads H, averaged");
   fields.add("key_dim", key_dim, between(1, 65536),
-             "width k of queries and keys (default: that of the rows)");
+             "width k of queries and keys (default: the width of the rows)");
   fields.add("causal", causal, "a token attends to itself and those before it");
   fields.add("residual", residual, "the mixture reads X + MHA(X) instead of MHA(X)");
   fields.add("init_scale", init_scale, at_least(0), "entries of all matrices start N(0, init_scale² / d)");

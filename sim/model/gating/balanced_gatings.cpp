@@ -188,13 +188,14 @@ void ExpertChoiceGatingOptions::bind(Fields& fields) {
 GatingKind expert_choice_gating() {
   GatingKind kind = gating_kind<ExpertChoiceGatingOptions, ExpertChoiceGating>(
       "expert_choice",
-      "each expert takes its likeliest rows of a group, gates r_e (Zhou et al. 2022); a row may have none");
+      "each expert takes the rows of a group with its largest r_e, which are the gates (Zhou et al. 2022); a "
+      "row may have none");
   kind.may_leave_rows = [](const AnyOptions&, int) { return true; };
   kind.experts_per_row = [](const AnyOptions& options, int, double) {
     return options.get<ExpertChoiceGatingOptions>().capacity_factor;
   };
   kind.looks_ahead = [](const AnyOptions&) -> std::string {
-    return "each expert compares all rows of a group and takes the likeliest";
+    return "each expert compares all rows of a group and takes those with its largest r_e";
   };
   return kind;
 }

@@ -243,7 +243,7 @@ void TopKGatingOptions::bind(Fields& fields) {
 
 GatingKind topk_gating() {
   GatingKind kind = gating_kind<TopKGatingOptions, TopKGating>(
-      "topk", "gates r_e of the K largest scores, renormalised to sum 1 unless told", {.k = 2});
+      "topk", "gates r_e of the K largest scores, renormalised to sum 1 by default", {.k = 2});
   kind.selects = true;
   kind.check = [](const AnyOptions& options, const std::string& path) {
     check_capacity(options.get<TopKGatingOptions>().capacity, path);

@@ -148,7 +148,7 @@ void TransformerOptions::bind(Fields& fields) {
              "transformers: the layers with a mixture: a list from 0 on, \"all\" (default) or \"alternate\" "
              "(1, 3, …); [] is the dense model");
   fields.add("positions", positions, {"learned", "rotary"},
-             "transformers: places in the sequence are learned rows that are added to those of tokens "
+             "transformers: positions are learned rows that are added to the rows of tokens "
              "(default), or turn queries and keys");
   fields.add("norm", norm, {"layer", "rms"}, "transformers: normalization before each part (default layer)");
   fields.add("tied_embedding", tied_embedding,

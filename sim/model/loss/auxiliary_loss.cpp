@@ -224,7 +224,7 @@ template void AuxiliaryLosses::add_gradients(const RoutedBatch<double>&, const A
 AuxiliaryLossKind aux_sequence_loss() {
   AuxiliaryLossKind kind = auxiliary_loss<BalanceOfGroups<OfConsecutiveSequences>>(
       "aux_sequence",
-      "aux of every sequence by itself, or of groups of loss.aux_group sequences, averaged (DeepSeek-V3); "
+      "aux of each sequence, or of each group of loss.aux_group sequences, averaged (DeepSeek-V3); "
       "needs samples of several tokens");
   kind.needs_sequences = true;
   return kind;
@@ -232,7 +232,7 @@ AuxiliaryLossKind aux_sequence_loss() {
 AuxiliaryLossKind aux_mixed_loss() {
   AuxiliaryLossKind kind = auxiliary_loss<BalanceOfGroups<OfAllSequences>>(
       "aux_mixed",
-      "aux of groups as large as those of aux_sequence, whose tokens come from all sequences in turn, "
+      "aux of groups as in aux_sequence, whose tokens come from all sequences in turn, "
       "averaged; needs samples of several tokens");
   kind.needs_sequences = true;
   return kind;

@@ -422,7 +422,7 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
              "s: mean absolute deviation, variance or interquartile range");
   fields.add("lambda", lambda, positive(), "regularisation λ of optimal weights");
   fields.add("mixed_clusters", mixed_clusters, between(0, 65536),
-             "M of the row's likeliest 1, 2, … clusters, mixed by affinity; 0 for all");
+             "M of the row's 1, 2, … most probable clusters, mixed by affinity; 0 for all");
   fields.add("representations", representations, {"previous", "current"},
              "dispersion of the inputs of the layer before, or of this one");
   fields.add("memberships", memberships, {"previous", "own", "oracle", "permuted_oracle"},
@@ -436,7 +436,7 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
   fields.add("normalize", weighting.normalize, {"features", "clusters", "global"},
              "inverse weights have mean 1 over the features of each cluster, over the clusters for each "
              "feature, or over both");
-  fields.add("guard", weighting.guard, at_least(0), "inverse weights are those of s + guard");
+  fields.add("guard", weighting.guard, at_least(0), "the weights are the inverse of s + guard");
   fields.add("clip", weighting.clip, positive(), "largest inverse weight (default: none)");
   fields.add("weighted_experts", weighted_experts, "experts read M x, as the router does");
 }
