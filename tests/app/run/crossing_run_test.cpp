@@ -202,7 +202,7 @@ TEST_CASE("crossing run: what does not cross or diverged is told, and costs no f
   }
   CHECK(crossings_text(load_results(folder.path() / "never")).find("does not cross") != std::string::npos);
   CHECK(crossings_text(load_results(folder.path() / "never"))
-            .ends_with("in 82 to 99 % where each point draws its own.\n"));
+            .ends_with(crossing_coverage_text(kCrossingCoverage) + "\n"));
   run(searched(), folder.path() / "most", fails_above(300, 2));
   for (const CrossingColumn& column : columns_in(folder.path() / "most")) {
     CHECK(column.progress.state == CrossingState::no_value);
