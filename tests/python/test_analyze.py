@@ -165,6 +165,18 @@ def test_labels_of_masked_rows_may_be_missing():
     assert analysis.table()[0]["tokens"] == 2 and analysis.table()[0]["top1_cluster_purity"] == 1
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_rows_with_the_label_of_pytorch_for_none_do_not_count(several):
+    r, labels = np.eye(2)[[0, 0, 1, 1]], np.array([0, -100, 1, 1])
+    given = (r, r) if several else r
+    analysis = moelab.analyze(given, labels=labels, top_k=1)
+    assert analysis.table()[0]["tokens"] == 3 and analysis.table()[0]["top1_cluster_purity"] == 1
+    assert analysis.table() == moelab.analyze(given, labels=labels, mask=labels != -100, top_k=1).table()
+    assert "labels are -100 in rows that do not count" in analysis.checks
+    batches = moelab.analyze([(r[:2],), (r[2:],)], labels=[labels[:2], labels[2:]], top_k=1)
+    assert batches.table()[0]["tokens"] == 3
+
+
 def test_tuples_dicts_batches_and_stacks_are_one_routing():
     case = layered_case()
     expected = moelab.analyze(**case).table()
@@ -230,7 +242,8 @@ def test_bfloat16_tensors_of_pytorch():
         ({"experts": np.zeros((3, 2), int)}, "expert_count", "missing"),
         ({"probs": np.full((4, 2), 0.5), "score": "tanh"}, "score", "softmax"),
         ({"probs": np.full((4, 2), 0.5), "model": 3}, "model", "needs a dict"),
-        ({"probs": np.full((3, 2), 0.5), "labels": np.array([0, -100, 1])}, "labels", "leave them out"),
+        ({"probs": np.full((3, 2), 0.5), "labels": np.array([0, -1, 1])}, "labels", "labels are 0 to"),
+        ({"logits": np.zeros((2, 3, 4)), "axes": "BSE", "labels": np.array([0, -100])}, "labels", "give mask"),
     ],
 )
 def test_what_is_refused_names_its_argument(arguments, path, part):
