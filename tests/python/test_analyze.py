@@ -147,8 +147,8 @@ def test_layers_are_rows_of_a_frame_and_matrices_have_names():
     assert analysis.matrices["layer_nmi"].shape == (3, 3)
     assert np.isnan(analysis.matrices["co_activation"][4][0, 0])
     assert "expert_load_max_violation" not in analysis["metrics"]
-    assert any("--mask leaves out 24 of 120 rows" in check for check in analysis.checks)
-    assert analysis.skipped["routing_fluctuation"].startswith("needs --previous")
+    assert any("mask leaves out 24 of 120 rows" in check for check in analysis.checks)
+    assert analysis.skipped["routing_fluctuation"].startswith("needs previous")
     assert len(analysis.table()) == 3 and len(analysis.expert_table()) == 24
 
 
