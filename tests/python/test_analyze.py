@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -271,3 +275,22 @@ def test_parquet_files_are_ids(tmp_path):
     tidy = moelab.analyze(experts=tmp_path / "long.parquet", expert_count=6)
     assert tidy["settings"]["documents"] == 4
     assert [row["top1_load"] for row in tidy.expert_table()] == [row["top1_load"] for row in expected.expert_table()]
+
+
+def test_ctrl_c_ends_a_long_analysis():
+    code = (
+        "import sys, numpy as np, moelab\n"
+        "r = np.random.default_rng(0).dirichlet(np.ones(8), 200_000)\n"
+        "x = np.random.default_rng(1).normal(size=(200_000, 16))\n"
+        "print('ready', flush=True)\n"
+        "try:\n"
+        "    while True: moelab.analyze(r, inputs=x, labels=np.arange(200_000) % 5)\n"
+        "except KeyboardInterrupt: print('interrupted')\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        assert process.communicate(timeout=60)[0] == "interrupted\n"
+        assert time.monotonic() - begin < 20  # a whole analysis takes longer on a busy machine
