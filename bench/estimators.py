@@ -1,17 +1,29 @@
-"""moelab's estimators beside scikit-learn's MLP on scikit-learn's five small data sets.
+"""Compares moelab's estimators with scikit-learn's MLP on scikit-learn's five small data sets.
 
-    python bench/estimators.py [iris wine …] [--seeds 2]
+    python bench/estimators.py [iris wine …] [--splits 20] [--write python/README.md]
 
-Every estimator has its defaults. A number is the mean test score of 5 folds and some seeds: R² for diabetes, accuracy
-for the others. The last column is the MLP on standardised inputs.
+Every estimator has its defaults. The score on held-out rows is R² for diabetes and accuracy for the others. All three
+train on the same random splits, four fifths of the rows, and stratified by class. The second MLP has standardised
+inputs, and standardised targets of a regression, as the mixture has.
+
+A difference is the mixture's score minus that of an MLP, paired by split. Splits share rows, so their scores are
+correlated. The 95 % interval is that of the corrected resampled t-test (Nadeau and Bengio 2003): mean ± t √((1/J + 1/4)
+s²) with J splits, J − 1 degrees of freedom, and the variance s² of the J differences.
+
+--write puts the table between the comments that name this script in a page.
 """
 
 import argparse
+import re
 import statistics
+import sys
 import warnings
+from pathlib import Path
 
+from scipy.stats import t
 from sklearn import datasets
-from sklearn.model_selection import cross_val_score
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,35 +37,72 @@ SETS = {
     "digits": datasets.load_digits,
     "diabetes": datasets.load_diabetes,
 }
+TEST_SHARE = 0.2
+PLACE = re.compile(r"(<!-- table of bench/estimators.py -->\n).*?(<!-- end of table -->)", re.S)
 
 
-def score(make, x, y, seeds):
-    return statistics.mean(
-        float(value) for seed in range(seeds) for value in cross_val_score(make(random_state=seed), x, y, cv=5)
-    )
+def standardised(seed, is_regression):
+    if not is_regression:
+        return make_pipeline(StandardScaler(), MLPClassifier(random_state=seed))
+    mlp = make_pipeline(StandardScaler(), MLPRegressor(random_state=seed))
+    return TransformedTargetRegressor(mlp, transformer=StandardScaler())
 
 
-def standardised(mlp):
-    return lambda random_state: make_pipeline(StandardScaler(), mlp(random_state=random_state))
+def estimators(seed, is_regression):
+    mixture = moelab.MoERegressor if is_regression else moelab.MoEClassifier
+    mlp = MLPRegressor if is_regression else MLPClassifier
+    return mixture(random_state=seed), mlp(random_state=seed), standardised(seed, is_regression)
+
+
+def scores(x, y, splits, is_regression):
+    """The score of each estimator on each split."""
+    splitter = ShuffleSplit if is_regression else StratifiedShuffleSplit
+    found = []
+    for seed, (train, test) in enumerate(splitter(splits, test_size=TEST_SHARE, random_state=0).split(x, y)):
+        found.append([one.fit(x[train], y[train]).score(x[test], y[test]) for one in estimators(seed, is_regression)])
+    return list(zip(*found))
+
+
+def difference(left, right):
+    """The mean of paired differences with half its 95 % interval."""
+    pairs = [one - other for one, other in zip(left, right)]
+    factor = 1 / len(pairs) + TEST_SHARE / (1 - TEST_SHARE)
+    half = t.ppf(0.975, len(pairs) - 1) * (factor * statistics.variance(pairs)) ** 0.5
+    return statistics.mean(pairs), half
+
+
+def minus(text):
+    return text.replace("-", "−")
+
+
+def table(names, splits):
+    lines = ["| data | mixture | MLP | MLP, standardised | mixture − MLP | mixture − MLP, standardised |", "|---|---|---|---|---|---|"]
+    for name in names:
+        x, y = SETS[name](return_X_y=True)
+        own, *others = scores(x, y, splits, name == "diabetes")
+        cells = [f"{statistics.mean(values):.3f}" for values in (own, *others)]
+        cells += ["{:+.3f} ± {:.3f}".format(*difference(own, other)) for other in others]
+        lines.append(minus(f"| {name} | {' | '.join(cells)} |"))
+        print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", help=", ".join(SETS))
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="a page that has a place for the table")
     options = parser.parse_args()
     if unknown := [name for name in options.sets if name not in SETS]:
         parser.error(f"no data set {unknown[0]!r}; there are {', '.join(SETS)}")
+    if options.write and not PLACE.search(options.write.read_text()):
+        parser.error(f"{options.write} has no place for the table: {PLACE.pattern}")
     warnings.simplefilter("ignore")  # the MLP's default of 200 epochs ends before it converges
-    print("| data | mixture | scikit-learn's MLP | the MLP on standardised inputs |")
-    print("|---|---|---|---|")
-    for name in options.sets or SETS:
-        x, y = SETS[name](return_X_y=True)
-        is_regression = name == "diabetes"
-        mixture = moelab.MoERegressor if is_regression else moelab.MoEClassifier
-        mlp = MLPRegressor if is_regression else MLPClassifier
-        scores = [score(make, x, y, options.seeds) for make in (mixture, mlp, standardised(mlp))]
-        print(f"| {name} |", " | ".join(f"{value:.3f}" for value in scores), "|", flush=True)
+    made = table(options.sets or SETS, options.splits)
+    print(made, end="")
+    if options.write:
+        options.write.write_text(PLACE.sub(lambda found: found.group(1) + made + found.group(2), options.write.read_text()))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 /// `moelab analyze`: the metrics of a user's own arrays.
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -24,7 +25,12 @@ struct AnalyzedArrays : RoutingInput {
   ArraySource expert_outputs;  ///< (n, E, o)
   int neighbours = 0;          ///< of expert overlap; 0: 10, or all other rows
   int threads = 0;             ///< layers measured at a time; 0: one per processor
+  /// Ends the measurement once it is true.
+  const std::atomic<bool>* stop = nullptr;
 };
+
+/// What analyze_arrays throws once `stop` is true.
+struct AnalysisStopped {};
 
 /// The measurements of one layer.
 struct LayerAnalysis {

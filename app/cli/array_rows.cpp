@@ -80,6 +80,7 @@ GivenArrays ArrayFiles::given(const LayerRouting& layer) const {
 
 ArrayFiles open_arrays(const AnalyzedArrays& given) {
   ArrayFiles arrays;
+  arrays.stop = given.stop;
   arrays.inputs = open_one(given.inputs, "--inputs");
   arrays.embeddings = open_one(given.embeddings, "--embeddings");
   arrays.expert_outputs = open_one(given.expert_outputs, "--expert-outputs");
@@ -125,8 +126,10 @@ ArrayRows::ArrayRows(const ArrayFiles& files, const LayerRouting& routing, std::
 template <class Visit>
 void ArrayRows::visit_samples(const NpyReader& array, const Visit& visit) const {
   const std::int64_t block = std::max<std::int64_t>(1, kBlockEntries / array.row_size());
-  for (std::int64_t first = 0; first < array.rows(); first += block)
+  for (std::int64_t first = 0; first < array.rows(); first += block) {
+    files_.check_stop();
     visit(first, std::min(block, array.rows() - first));
+  }
 }
 
 void ArrayRows::look(const std::function<void(const RowBlock&)>& visit) {
@@ -139,6 +142,7 @@ void ArrayRows::look(const std::function<void(const RowBlock&)>& visit) {
   const bool has_first = routing_.has_first_choice();
   if (has_first) serving_.reserve(size(files_.rows()));
   routing_.visit(true, [&](const RoutedBlock& read) {
+    files_.check_stop();
     for (std::size_t at = 0; at < read.sets.size(); ++at) {
       if (read.sets[at] >= 0) ++loads_[size(read.sets[at])];
     }
@@ -163,10 +167,13 @@ void ArrayRows::look() {
 void ArrayRows::visit(const std::function<void(const RowBlock&)>& visit) {
   if (!routing_.has_probabilities()) return;
   if (!has_looked_) return look(visit);
-  for (const KeptBlock& block : blocks_)
+  for (const KeptBlock& block : blocks_) {
+    files_.check_stop();
     visit({block.first, {&probabilities_(block.first, 0), block.rows, experts()}, block.is_last});
+  }
   if (!blocks_.empty()) return;
   routing_.visit(false, [&](const RoutedBlock& read) {
+    files_.check_stop();
     visit({read.first, read.probabilities, read.is_last});
   });
 }

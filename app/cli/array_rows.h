@@ -2,6 +2,7 @@
 
 /// A user's arrays as routed rows: what `moelab analyze` measures.
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -24,6 +25,12 @@ struct ArrayFiles {
   std::optional<NpyReader> inputs, embeddings, expert_outputs;  ///< of one layer's rows
   std::optional<Matrix> router;                                 ///< (E, d)
   int neighbours = 10;
+  const std::atomic<bool>* stop = nullptr;
+
+  /// Throws AnalysisStopped once `stop` is true. Every block of rows asks.
+  void check_stop() const {
+    if (stop && *stop) throw AnalysisStopped();
+  }
 
   /// Rows that count.
   std::int64_t rows() const { return routing.rows->kept; }

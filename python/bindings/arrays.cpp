@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 
 #include "analysis/metrics/task.h"
@@ -16,6 +20,8 @@
 
 namespace moelab::python {
 namespace {
+
+constexpr std::chrono::milliseconds kSignalPoll{50};
 
 /// The type of an array's values; unset for unsupported types.
 std::optional<NpyType> type_of(const nb::dlpack::dtype& type) {
@@ -119,7 +125,28 @@ std::string analyze(const nb::dict& arrays, const std::string& settings) {
   analyzed.top_k = values.at("top_k").get<int>();
   analyzed.neighbours = values.at("neighbours").get<int>();
   analyzed.by_score = values.at("by_score").get<bool>();
-  return released([&] { return json_text(to_json(analyze_arrays(analyzed))); });
+  std::atomic<bool> stop = false;
+  analyzed.stop = &stop;
+  std::unique_ptr<nb::python_error> error;
+  const std::string answer = released([&] {
+    std::future<std::string> measured = std::async(std::launch::async, [&] {
+      try {
+        return json_text(to_json(analyze_arrays(analyzed)));
+      } catch (const AnalysisStopped&) {
+        return std::string();
+      }
+    });
+    while (!error && measured.wait_for(kSignalPoll) != std::future_status::ready) {
+      const nb::gil_scoped_acquire locked;
+      if (PyErr_CheckSignals() != 0) {
+        error = std::make_unique<nb::python_error>();
+        stop = true;
+      }
+    }
+    return measured.get();
+  });
+  if (error) throw nb::python_error(std::move(*error));
+  return answer;
 }
 
 /// Writes the files of an analysis, which `answer` holds as JSON. Their names as JSON.

@@ -50,8 +50,11 @@ def in_words_of_python(text: str) -> str:
 def in_python(error: UserError) -> UserError:
     """The error in words of Python."""
     path = re.sub(r"^overrides ", "overrides.", _argument(in_words_of_python(error.path)))
+    message = in_words_of_python(error.message)
     # Routers of Python have a kind of their own, which documents cannot name.
-    return UserError(path, in_words_of_python(error.message).replace(f", {_PYTHON_ROUTER}", ""))
+    for said, meant in ((f", {_PYTHON_ROUTER}", ""), (f"did you mean '{_PYTHON_ROUTER}'? Allowed", "allowed")):
+        message = message.replace(said, meant)
+    return UserError(path, message)
 
 
 def call(function: Callable[..., Result], *arguments: Any) -> Result:

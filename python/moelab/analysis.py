@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._border import array, call, folder, json_text, shown, text, whole
+from ._border import array, call, folder, in_words_of_python, json_text, shown, text, whole
 from ._extras import extra
 from .errors import UserError
 
 _MOST = 10**6
+_NO_LABEL = -100  # PyTorch's losses skip it
 
 
 class NamedMatrix(np.ndarray):
@@ -80,7 +81,7 @@ class Analysis(Mapping[str, Any]):
     @property
     def checks(self) -> list[str]:
         """What the arrays hold, and what was assumed."""
-        return list(self._answer["checks"])
+        return [in_words_of_python(check) for check in self._answer["checks"]]
 
     @property
     def skipped(self) -> dict[str, str]:
@@ -89,7 +90,7 @@ class Analysis(Mapping[str, Any]):
         for layer in self._answer["layers"]:
             for name, reason in layer["skipped"].items():
                 reasons.setdefault(name, reason)
-        return reasons
+        return {name: in_words_of_python(reason) for name, reason in reasons.items()}
 
     def table(self) -> list[dict[str, Any]]:
         """One dict for each layer, with every metric.
@@ -357,6 +358,16 @@ def _parquet(file: Any, path: str) -> tuple[Any, dict[str, Any]]:
     return made, beside
 
 
+def _mask_of_labels(labels: list[_Batch]) -> list[_Batch]:
+    """0 for rows whose label is -100, and 1 for the others. Empty if all rows have a label."""
+    if not any((values[0] == _NO_LABEL).any() for batch in labels for _, _, values, _ in batch if values):
+        return []
+    return [
+        [(name, layer, values and (values[0] != _NO_LABEL, None), None) for name, layer, values, _ in batch]
+        for batch in labels
+    ]
+
+
 def _is_parquet(value: Any) -> bool:
     return _is_file(value) and os.fspath(value).endswith(".parquet")
 
@@ -442,7 +453,8 @@ def analyze(
     :param dtype: What 16-bit integers stand for: "bfloat16" or "float16".
     :param mask: 1 for tokens that count, (B, S) or (n,), or "none".
     :param tokens: Ids of the tokens.
-    :param labels: The cluster or domain of each row, sequence or document. Integers or names.
+    :param labels: The cluster or domain of each row, sequence or document. Integers or names. Without ``mask``, rows
+        with the label -100 do not count, as in PyTorch's losses.
     :param documents: "rows" of a batch, or the document of each row. Intervals resample documents.
     :param lengths: The number of rows of each document.
     :param ranks: "first" counts equal batches once. "all" counts each of them.
@@ -494,6 +506,9 @@ def analyze(
             files[name] = [text(os.fspath(part), name) for part in value]
         else:
             arrays[name] = _batches(value, name, lists_are_batches=name not in routings)
+    of_labels = _mask_of_labels(arrays["labels"]) if "labels" in arrays and mask is None else []
+    if of_labels:
+        arrays["mask"] = of_labels
     settings = {
         "files": files,
         "axes": text(axes, "axes"),
@@ -509,4 +524,12 @@ def analyze(
         "neighbours": 0 if neighbours is None else whole(neighbours, "neighbours", 1, _MOST),
         "by_score": bool(by_score),
     }
-    return Analysis(json.loads(call(_core.analyze, arrays, json_text(settings, "model"))))
+    try:
+        answer = json.loads(call(_core.analyze, arrays, json_text(settings, "model")))
+    except UserError as error:
+        if of_labels and error.path == "mask":
+            raise UserError("labels", f"hold -100 where a label is not of one row; give mask. {error.message}") from None
+        raise
+    if of_labels:
+        answer["checks"].append("labels are -100 in rows that do not count")
+    return Analysis(answer)

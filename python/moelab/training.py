@@ -25,6 +25,7 @@ _FORMAT = 1
 _ABOUT = "moelab_model"
 _TRAINABLE = "trainable_router"
 _MOST_SEED = 2**31 - 1
+_MOST_CLASSES = 10**5
 
 
 class Model:
@@ -265,6 +266,13 @@ def seed_of(random_state: Any, path: str = "random_state") -> int:
     return whole(random_state, path, 0, _MOST_SEED)
 
 
+def _indicators(y: Any, classes: int | None = None) -> np.ndarray:
+    """Targets of cross-entropy: indicators as they are, and whole numbers (n,) as indicators of that many classes."""
+    if y.ndim != 1 or y.dtype.kind not in "iub" or y.size == 0 or y.min() < 0 or y.max() >= _MOST_CLASSES:
+        return y
+    return np.eye(max(classes or 2, int(y.max()) + 1))[y.astype(np.int64)]
+
+
 def _eval_set(eval_set: Any) -> tuple[Any, np.ndarray, Any]:
     if not isinstance(eval_set, (tuple, list)) or len(eval_set) not in (2, 3):
         raise UserError("eval_set", f"got {shown(eval_set)}, needs a pair (x, y), or (x, y, labels)")
@@ -292,7 +300,8 @@ def train(
     ``train``, ``loss`` and seed, the parameters equal the scenario's cell to the last bit.
 
     :param x: Inputs (n, d), or (n, s, d) of sequences.
-    :param y: Targets (n, o), (n,), or (n, s, o) of sequences. The loss "cross_entropy" needs indicators of o classes.
+    :param y: Targets (n, o), (n,), or (n, s, o) of sequences. The loss "cross_entropy" takes indicators of o classes,
+        or classes (n,) as whole numbers from 0.
     :param model: The section of a scenario: ``{"experts": 16, "router": {"kind": "linear"}, …}``. The router may be
         one of ``moelab.routers``.
     :param train: The section of a scenario: ``{"optimizer": "adam", "lr": …, "batch_size": …, "steps": …}``.
@@ -325,13 +334,17 @@ def train(
         spec[_TRAINABLE] = router.trainable
     written = json_text(spec, "train")
     own_spec = json.loads(written)
-    given = array(x, "x"), array(y, "y"), _labels(labels)
+    is_cross_entropy = own_spec["loss"].get("task") == "cross_entropy"
+    targets = array(y, "y")
+    targets = _indicators(targets) if is_cross_entropy else targets
+    given = array(x, "x"), targets, _labels(labels)
     records: _History | None = None
     if history or callback is not None or eval_set is not None:
         sets = {"train": given}
         if eval_set is not None:
-            sets["eval"] = _eval_set(eval_set)
-        records = _History(sets, own_spec["loss"].get("task") == "cross_entropy", callback)
+            eval_x, eval_y, eval_labels = _eval_set(eval_set)
+            sets["eval"] = eval_x, _indicators(eval_y, targets.shape[-1]) if is_cross_entropy else eval_y, eval_labels
+        records = _History(sets, is_cross_entropy, callback)
         rows = records.records
         records.model_of = lambda trained: Model(trained, own_spec, router, list(rows))
     with router.inside() if router is not None else nullcontext():

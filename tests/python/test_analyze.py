@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -147,8 +151,8 @@ def test_layers_are_rows_of_a_frame_and_matrices_have_names():
     assert analysis.matrices["layer_nmi"].shape == (3, 3)
     assert np.isnan(analysis.matrices["co_activation"][4][0, 0])
     assert "expert_load_max_violation" not in analysis["metrics"]
-    assert any("--mask leaves out 24 of 120 rows" in check for check in analysis.checks)
-    assert analysis.skipped["routing_fluctuation"].startswith("needs --previous")
+    assert any("mask leaves out 24 of 120 rows" in check for check in analysis.checks)
+    assert analysis.skipped["routing_fluctuation"].startswith("needs previous")
     assert len(analysis.table()) == 3 and len(analysis.expert_table()) == 24
 
 
@@ -163,6 +167,18 @@ def test_labels_of_masked_rows_may_be_missing():
     labels = np.array([0, -100, 1])
     analysis = moelab.analyze(np.eye(2)[[0, 0, 1]], labels=labels, mask=labels >= 0, axes="TE")
     assert analysis.table()[0]["tokens"] == 2 and analysis.table()[0]["top1_cluster_purity"] == 1
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_rows_with_the_label_of_pytorch_for_none_do_not_count(several):
+    r, labels = np.eye(2)[[0, 0, 1, 1]], np.array([0, -100, 1, 1])
+    given = (r, r) if several else r
+    analysis = moelab.analyze(given, labels=labels, top_k=1)
+    assert analysis.table()[0]["tokens"] == 3 and analysis.table()[0]["top1_cluster_purity"] == 1
+    assert analysis.table() == moelab.analyze(given, labels=labels, mask=labels != -100, top_k=1).table()
+    assert "labels are -100 in rows that do not count" in analysis.checks
+    batches = moelab.analyze([(r[:2],), (r[2:],)], labels=[labels[:2], labels[2:]], top_k=1)
+    assert batches.table()[0]["tokens"] == 3
 
 
 def test_tuples_dicts_batches_and_stacks_are_one_routing():
@@ -230,7 +246,8 @@ def test_bfloat16_tensors_of_pytorch():
         ({"experts": np.zeros((3, 2), int)}, "expert_count", "missing"),
         ({"probs": np.full((4, 2), 0.5), "score": "tanh"}, "score", "softmax"),
         ({"probs": np.full((4, 2), 0.5), "model": 3}, "model", "needs a dict"),
-        ({"probs": np.full((3, 2), 0.5), "labels": np.array([0, -100, 1])}, "labels", "leave them out"),
+        ({"probs": np.full((3, 2), 0.5), "labels": np.array([0, -1, 1])}, "labels", "labels are 0 to"),
+        ({"logits": np.zeros((2, 3, 4)), "axes": "BSE", "labels": np.array([0, -100])}, "labels", "give mask"),
     ],
 )
 def test_what_is_refused_names_its_argument(arguments, path, part):
@@ -258,3 +275,22 @@ def test_parquet_files_are_ids(tmp_path):
     tidy = moelab.analyze(experts=tmp_path / "long.parquet", expert_count=6)
     assert tidy["settings"]["documents"] == 4
     assert [row["top1_load"] for row in tidy.expert_table()] == [row["top1_load"] for row in expected.expert_table()]
+
+
+def test_ctrl_c_ends_a_long_analysis():
+    code = (
+        "import sys, numpy as np, moelab\n"
+        "r = np.random.default_rng(0).dirichlet(np.ones(8), 200_000)\n"
+        "x = np.random.default_rng(1).normal(size=(200_000, 16))\n"
+        "print('ready', flush=True)\n"
+        "try:\n"
+        "    while True: moelab.analyze(r, inputs=x, labels=np.arange(200_000) % 5)\n"
+        "except KeyboardInterrupt: print('interrupted')\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        assert process.communicate(timeout=60)[0] == "interrupted\n"
+        assert time.monotonic() - begin < 20  # a whole analysis takes longer on a busy machine

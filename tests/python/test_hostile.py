@@ -186,3 +186,13 @@ def test_models_that_no_memory_holds(tiny, tmp_path):
         with pytest.raises(OSError, match="MB are available") as caught:
             ask()
         assert "--" not in str(caught.value) and "force" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["pythom", "python", "zzz"])
+def test_scenarios_are_never_offered_a_router_of_python(tiny, kind):
+    tiny["model"]["router"] = {"kind": kind}
+    with pytest.raises(moelab.UserError) as caught:
+        moelab.validate(tiny)
+    assert caught.value.path == "model.router.kind"
+    offered = caught.value.message.partition(";")[2]
+    assert "python" not in offered and ("linear" in offered or kind == "python"), caught.value.message

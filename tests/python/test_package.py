@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -102,3 +103,24 @@ def test_wrong_calls_are_type_errors(tmp_path):
         capture_output=True, text=True, check=False, env={**os.environ, "MYPYPATH": str(SOURCE.parent)},
     )
     assert [line.split(":")[1] for line in done.stdout.splitlines() if "calls.py" in line and ": error: " in line] == ["4", "5", "6"], done.stdout
+
+
+def test_the_conda_recipe_has_the_version_of_the_package():
+    """Rendered with conda-build's functions replaced, because conda-build is not on the package index."""
+    jinja2, yaml = pytest.importorskip("jinja2"), pytest.importorskip("yaml")
+    folder = SOURCE.parents[1] / "packages" / "conda"
+
+    def load_file_regex(load_file, regex_pattern, from_recipe_dir):
+        assert from_recipe_dir
+        return re.search(regex_pattern, (folder / load_file).read_text())
+
+    text = jinja2.Environment(undefined=jinja2.StrictUndefined).from_string((folder / "meta.yaml").read_text()).render(
+        load_file_regex=load_file_regex, compiler="compiler {}".format, stdlib="stdlib {}".format, PYTHON="python"
+    )
+    recipe = yaml.safe_load(text)
+    assert recipe["package"] == {"name": "moelab", "version": moelab.__version__}
+    assert (folder / recipe["source"]["path"] / "CMakeLists.txt").exists()
+    metadata = (SOURCE.parents[1] / "pyproject.toml").read_text()
+    needs = recipe["requirements"]["run"] + recipe["requirements"]["run_constrained"]
+    for need in needs[1:]:  # the first is python
+        assert f'"{need.replace(" ", "").replace("-base", "")}"' in metadata, need

@@ -269,6 +269,22 @@ def test_history_of_classes(data):
     assert set(model.records[0]) == {"step", "train_loss", "train_accuracy"}
 
 
+def test_classes_are_whole_numbers_too():
+    random = np.random.default_rng(4)
+    x = random.normal(size=(60, 3))
+    classes = (x[:, 0] > 0) + (x[:, 1] > 0).astype(int)
+    options = dict(
+        model={"experts": 2, "router": {"kind": "linear"}, "expert": {"kind": "mlp", "depth": 2, "width": 8}},
+        train={"optimizer": "adam", "lr": 0.02, "batch_size": 20, "steps": 60}, loss={"task": "cross_entropy"},
+    )
+    of_numbers = moelab.train(x, classes, eval_set=(x[:9], classes[:9] * 0), **options)
+    of_indicators = moelab.train(x, np.eye(3)[classes], eval_set=(x[:9], np.eye(3)[classes[:9] * 0]), **options)
+    np.testing.assert_array_equal(of_numbers.predict(x), of_indicators.predict(x))
+    assert of_numbers.records == of_indicators.records
+    with pytest.raises(moelab.UserError, match="indicator"):
+        moelab.train(x, classes - 1, **options)
+
+
 def test_a_callback_sees_the_model_and_ends_training(data):
     seen = []
 
