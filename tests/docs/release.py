@@ -16,7 +16,6 @@ class Release(unittest.TestCase):
 
     def test_files_name_the_version(self):
         self.assertEqual(found(r"^version: (\S+)$", "CITATION.cff"), (self.version,))
-        self.assertEqual(found(r'set version = "(.*)"', "packages/conda/meta.yaml"), (self.version,))
         self.assertEqual(found(r"find_package\(moelab (\S+) ", "docs/example/program/CMakeLists.txt"),
                          (self.version.rpartition(".")[0],))
         self.assertIn('input = "CMakeLists.txt"', (ROOT / "pyproject.toml").read_text())
