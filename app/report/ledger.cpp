@@ -298,8 +298,7 @@ std::vector<fs::path> write_ledger(std::vector<LedgerRun> runs, const fs::path& 
     entries.emplace(stem, std::move(entry));
   }
   if (!checks.empty())
-    documents.emplace_back(folder / "checks.json",
-                           table_text(checks_table(read_json_file(checks))) + "\n");
+    documents.emplace_back(folder / "checks.json", table_text(checks_table(read_json_file(checks))) + "\n");
   make_folder(runs_folder);
   const FolderLock lock(runs_folder);
   entries.merge(read_entries(runs_folder, given));
