@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 constexpr std::uintmax_t kLargestFigure = 250'000;
 
 /// The path and the content of a file to write.
@@ -94,9 +94,9 @@ std::string table_text(const Json& table) {
                      lines_of(table.at("data")));
 }
 
-/// The file of an entry: a field on each line, and an object of a list on its own. The points of all claims
-/// are one table; `claim` is the number of their claim. A claim without a source does not name it, and has no
-/// field that is null. Its quotation stands in the scenario.
+/// The file of an entry: a field on each line, and a build on its own. The claims are a table, and the points
+/// of all claims are another; `claim` is the number of their claim. A claim without a source does not name
+/// it. Its quotation stands in the scenario.
 std::string entry_text(Json entry) {
   Json points = Json::array();
   for (std::size_t i = 0; i < entry.at("claims").size(); ++i) {
@@ -117,18 +117,21 @@ std::string entry_text(Json entry) {
   for (const auto& [name, value] : entry.items()) {
     const bool is_list = value.is_array() && !value.empty() && value.front().is_object();
     text += fmt::format("{}{}: {}", text.size() == 1 ? "\n" : ",\n", line_of(name),
-                        is_list ? lines_of(value) : line_of(value));
+                        name == "claims" ? table_text(table_of(value))
+                        : is_list        ? lines_of(value)
+                                         : line_of(value));
   }
   return text + fmt::format(",\n\"points\": {}\n}}\n", table_text(table_of(points)));
 }
 
-/// Gives the claims of an entry that was read back their points.
+/// Makes the claims of an entry that was read objects with their points again.
 void unpack(Json& entry) {
-  Json& claims = entry.at("claims");
+  Json claims = objects_of(entry.at("claims"));
   for (Json& claim : claims) claim["points"] = Json::array();
   for (const Json& point : objects_of(entry.at("points")))
     claims.at(point.at("claim").get<std::size_t>())["points"].push_back(point);
   entry.erase("points");
+  entry["claims"] = std::move(claims);
 }
 
 /// Reads the entry of a run. Throws UserError if the file is damaged or no such file.

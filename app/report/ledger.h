@@ -30,8 +30,8 @@ void add_figures(const RunResults& results, const std::filesystem::path& directo
 //   checks.json        Theorem checks as `check --json` gives them, without details and curves.
 //   figures/<run>.svg  The first figure of the run that is small enough.
 
-// A run lists its builds and claims as objects. All other lists are tables of "columns" and "data". A
-// table has no column that is null in every row.
+// A run lists its builds as objects. All other lists are tables of "columns" and "data". A table has no
+// column that is null in every row.
 
 // The points of a run name their claim by its number. claims.json names a family by its row. Numbers have six
 // significant digits. They have four in claims.json.
