@@ -89,6 +89,13 @@ def unknown(entries, names):
         yield from (f"{about}: no {place}" for place in entry["where"] if not names.matches(place))
 
 
+def waits(entry, names, runs):
+    """Whether an item counts by a scenario, the first that it names, of which the results have no run."""
+    places = (place.partition(" ") for place in entry["where"])
+    scenarios = [name.partition(".")[0] for kind, _, name in places if kind in (*IN_SCENARIO, "scenario")]
+    return entry["state"] in ("done", "counterpart") and bool(scenarios) and names.scenarios[scenarios[0]]["name"] not in runs
+
+
 def linked(entry, names, runs):
     """The places of an entry as Markdown, grouped by scenario."""
     parts = {}
@@ -113,10 +120,11 @@ def page(entries, names, runs):
     """The page. `runs` are the stems of the runs in the results, by the scenario's name."""
     counts = {source: Counter(entry["state"] for entry in entries if entry["source"] == source) for source in SOURCES}
     total = sum(counts.values(), Counter())
+    waiting = sum(waits(entry, names, runs) for entry in entries)
     lines = ["# Every item of five papers", "",
              f"moelab began with five papers. They hold {len(entries)} items: figures, tables, statements, definitions, baselines, metrics and claims. "
-             f"moelab has {total['done'] + total['counterpart']} of them, itself or as a counterpart. "
-             "This page lists all items and says where each one is.", "",
+             f"moelab has {total['done'] + total['counterpart']} of them, itself or as a counterpart"
+             f"{f', of which {waiting} wait for a full run' if waiting else ''}. This page lists all items and says where each one is.", "",
              *(f"- **{state.capitalize()}**: {meaning}" for state, meaning in STATES.items()), "",
              "`*` stands for any letters. A scenario's name leads to its run, or to its file where the results have no run. "
              "The data are in [items.json](items.json).", "",
@@ -127,7 +135,7 @@ def page(entries, names, runs):
     for source, title in SOURCES.items():
         lines += ["", f"## {title}", "", "| item | in the paper | state | where, and what is missing |", "|---|---|---|---|"]
         for entry in (entry for entry in entries if entry["source"] == source):
-            where = ". ".join(filter(None, (linked(entry, names, runs), entry.get("reason"))))
+            where = ". ".join(filter(None, (linked(entry, names, runs), entry.get("reason"), waits(entry, names, runs) and "Not run in full yet.")))
             lines.append(f"| {entry['item']} | {entry['place']} | {entry['state']} | {where} |")
     return "\n".join(lines) + "\n"
 

@@ -44,6 +44,14 @@ class Items(unittest.TestCase):
         ledger = results.Ledger(ROOT / "docs" / "results")
         self.assertEqual(items.PAGE.read_text(), items.present_page(ledger.stems), "docs/build --fill writes the page")
 
+    def test_items_without_a_run_are_marked(self):
+        entry = {"source": "acmoe2025", "item": "x", "kind": "claim", "place": "1", "state": "counterpart", "where": ["claim acmoe2025/layers.full_*"]}
+        name = self.names.scenarios["acmoe2025/layers"]["name"]
+        self.assertIn("Not run in full yet.", items.page([entry], self.names, {}))
+        self.assertNotIn("Not run in full yet.", items.page([entry], self.names, {name: "acmoe_layers"}))
+        for other in (entry | {"state": "partial", "reason": "why."}, entry | {"where": ["kind cosine", "check acmoe2025.lemma1.*"]}):
+            self.assertNotIn("Not run in full yet.", items.page([other], self.names, {}))
+
     def test_a_state_is_one_word_of_the_data(self):
         changed = json.loads(json.dumps(self.entries))
         changed[0]["state"] = "absent" if changed[0]["state"] != "absent" else "done"
