@@ -3,8 +3,8 @@
     python bench/estimators.py [iris wine …] [--splits 20] [--write python/README.md]
 
 Every estimator has its defaults. The score on held-out rows is R² for diabetes and accuracy for the others. All three
-train on the same random splits, four fifths of the rows, and stratified by class. The second MLP has standardised
-inputs, and standardised targets of a regression, as the mixture has.
+estimators train on four fifths of the rows, in the same random splits, stratified by class. The second MLP has
+standardised inputs, and standardised targets in regression. The mixture standardises both itself.
 
 A difference is the mixture's score minus that of an MLP, paired by split. Splits share rows, so their scores are
 correlated. The 95 % interval is that of the corrected resampled t-test (Nadeau and Bengio 2003): mean ± t √((1/J + 1/4)
