@@ -124,7 +124,7 @@ def page(entries, names, runs):
     lines = ["# Every item of five papers", "",
              f"moelab began with five papers. They hold {len(entries)} items: figures, tables, statements, definitions, baselines, metrics and claims. "
              f"moelab has {total['done'] + total['counterpart']} of them, itself or as a counterpart"
-             f"{f', of which {waiting} wait for a full run' if waiting else ''}. This page lists all items and says where each one is.", "",
+             f". {f'{waiting} of these wait for a full run. ' if waiting else ''}This page lists all items and says where each one is.", "",
              *(f"- **{state.capitalize()}**: {meaning}" for state, meaning in STATES.items()), "",
              "`*` stands for any letters. A scenario's name leads to its run, or to its file where the results have no run. "
              "The data are in [items.json](items.json).", "",

@@ -213,8 +213,11 @@ TEST_CASE("a ledger has a file for each run with its claims, and a copy of the f
   const std::string command = run.at("command");
   CHECK(command.starts_with("moelab run "));
   CHECK(command.find("--out") == std::string::npos);
-  REQUIRE(run.at("claims").size() == 1);
-  const Json& claim = run.at("claims")[0];
+  const Json& claims_table = run.at("claims");
+  REQUIRE(claims_table.at("data").size() == 1);
+  Json claim;
+  for (std::size_t i = 0; i < claims_table.at("columns").size(); ++i)
+    claim[claims_table.at("columns")[i].get<std::string>()] = claims_table.at("data")[0][i];
   CHECK(claim.at("id") == "learned_better");
   CHECK(claim.at("origin") == "ours");
   CHECK(claim.at("reading") == "main");
