@@ -168,6 +168,8 @@ class Stage:
                 for kind in kinds:
                     shown = re.match(r"\*\*([^*\n]+)\*\*:[ ]*([^\n]*)", kind)
                     words = {"&lt;": "below", "\\>": "above", ">": "above", "~": "equal"}.get(shown.group(1), shown.group(1))
+                    # Another symbol cannot be a file name: its characters become their numbers.
+                    words = re.sub(r"[^\w.-]", lambda one: f"u{ord(one.group(0)):x}", words)
                     page = f"reference/scenario/{name}/{words}.md"
                     kinds_of[name, shown.group(1)] = page
                     pages[page] = f"# {title}: {shown.group(1)}\n\n{kind[shown.end(1) + 3:].strip()}\n"
