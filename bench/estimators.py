@@ -6,9 +6,7 @@ Every estimator has its defaults. The score on held-out rows is R² for diabetes
 estimators train on four fifths of the rows, in the same random splits, stratified by class. The second MLP has
 standardised inputs, and standardised targets in regression. The mixture standardises both itself.
 
-A difference is the mixture's score minus that of an MLP, paired by split. Splits share rows, so their scores are
-correlated. The 95 % interval is that of the corrected resampled t-test (Nadeau and Bengio 2003): mean ± t √((1/J + 1/4)
-s²) with J splits, J − 1 degrees of freedom, and the variance s² of the J differences.
+A difference is the mixture's score minus an MLP's score, paired by split, with a 95 % interval.
 
 --write puts the table between the comments that name this script in a page.
 """
@@ -64,7 +62,12 @@ def scores(x, y, splits, is_regression):
 
 
 def difference(left, right):
-    """The mean of paired differences with half its 95 % interval."""
+    """The mean of paired differences with half its 95 % interval.
+
+    Splits share rows, so their scores are correlated. The interval comes from the corrected resampled t-test (Nadeau
+    and Bengio 2003): mean ± t √((1/J + 1/4) s²), with J splits, J − 1 degrees of freedom, and the variance s² of the J
+    differences.
+    """
     pairs = [one - other for one, other in zip(left, right)]
     factor = 1 / len(pairs) + TEST_SHARE / (1 - TEST_SHARE)
     half = t.ppf(0.975, len(pairs) - 1) * (factor * statistics.variance(pairs)) ** 0.5

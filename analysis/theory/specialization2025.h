@@ -21,14 +21,14 @@ namespace moelab {
 /// probabilities, whose ties make the loads as unequal as possible.
 CheckFinding check_uniform_factor(const CheckEffort& effort, const std::string& term = "aux");
 
-/// Of 2E rows with K = 1 all but one are undecided and go to the first expert, and the last is sure of the
-/// second: f = (1 − 1/(2E), 1/(2E), 0, …), with the value 1 − 1/(4E). Measures the one that differs most over
-/// E.
+/// Of 2E rows with K = 1 all but one are undecided and go to the first expert. The last row is sure of the
+/// second. So f = (1 − 1/(2E), 1/(2E), 0, …) and the value is 1 − 1/(4E). Measures the value that differs
+/// most over E.
 CheckFinding check_below_one(const std::string& term = "aux");
 
-// Section 3.2: within one layer the balance and variance losses have no gradient in the experts, and the
-// orthogonality loss has none in the router, because the selection is held fixed. In a stack of layers,
-// experts feed the router of the next layer, and both have a gradient.
+// Section 3.2, within one layer: the balance and variance losses have no gradient in the experts. The
+// orthogonality loss has none in the router, because the selection is held fixed. In a stack of layers the
+// experts feed the router of the next layer. Then both losses have a gradient.
 
 /// Computes the gradient of a loss in the parameters of `role` by the program's backward pass, and by central
 /// differences along a random direction. Measures the larger of the two over random models of `layers` layers
@@ -59,8 +59,8 @@ using OutputGradient = std::function<Vector(const LinearLayer& layer)>;
 Vector ones_as_printed(const LinearLayer& layer);
 Vector task_gradient(const LinearLayer& layer);  ///< y − t
 
-/// Measure the largest difference of the formula, with g from the rule, from central differences of the loss
-/// in the experts or the router, relative to their largest entry, over random layers.
+/// Compares the formula, with g from the rule, to central differences of the loss in the experts or the
+/// router. Measures the largest difference over random layers, relative to the largest entry.
 CheckFinding check_task_gradient(const CheckEffort& effort, bool in_router, const OutputGradient& rule);
 
 // Eqs. 6-9 and 28: derivatives of the orthogonality and variance losses, as printed and as corrected.
@@ -124,9 +124,9 @@ Matrix cycle_state(const Support& support, int columns, const std::vector<std::p
 /// the cycle, and 0 in other rows.
 CheckFinding check_cycle(double relative_step, const CycleFinder& find = find_cycle);
 
-/// Counts the cases (N, K, E) that meet `condition` and have a support without a cycle (with
-/// `every_support`), or no balanced support with a cycle (without). All cases with 2 ≤ K ≤ E, N ≤ 4, E ≤ 5
-/// and all supports are tried.
+/// Counts the cases (N, K, E) that meet `condition` and have a support without a cycle. Without
+/// `every_support`, counts those without a balanced support that has a cycle. Tries all supports of all cases
+/// with 2 ≤ K ≤ E, N ≤ 4 and E ≤ 5.
 CheckFinding check_existence(const std::function<bool(int rows, int nonzeros, int columns)>& condition,
                              bool every_support);
 

@@ -98,42 +98,37 @@ thread_local AllocationCount* current_count = nullptr;
 /// Whether a counted function is running. It may call another counted function.
 thread_local bool is_inside = false;
 
-/// Blocks smaller than this many bytes are not counted. The C++ library allocates texts in functions that are
-/// not counted, but their owners free them in counted ones.
-constexpr std::size_t kSmallBlock = 120;
-
 #ifdef __GLIBC__
 constexpr bool kIsCounting = true;
 
-void count_block(void* block, int sign) {
-  const std::size_t bytes = block ? malloc_usable_size(block) : 0;
-  if (bytes >= kSmallBlock) current_count->add(sign * static_cast<std::int64_t>(bytes));
+/// Calls a function of a library that may itself call counted functions.
+template <class Call>
+auto inside(const Call& call) {
+  struct Scope {
+    Scope() { is_inside = true; }
+    ~Scope() { is_inside = false; }
+  } scope;
+  return call();
 }
 
-/// Calls `allocate` and counts the block that it returns.
+/// Calls `allocate` and counts the block of so many bytes that it returns.
 template <class Allocate>
-void* allocated(const Allocate& allocate) {
+void* allocated(std::size_t bytes, const Allocate& allocate) {
   if (!current_count || is_inside) return allocate();
-  is_inside = true;
-  void* block = nullptr;
-  try {
-    block = allocate();
-  } catch (...) {
-    is_inside = false;
-    throw;
-  }
-  is_inside = false;
-  count_block(block, 1);
-  return block;
+  return inside([&] {
+    void* const block = allocate();
+    if (block) current_count->add_block(block, bytes);
+    return block;
+  });
 }
 
 template <class Free>
 void freed(void* block, const Free& free) {
   if (!current_count || is_inside) return free();
-  count_block(block, -1);
-  is_inside = true;
-  free();
-  is_inside = false;
+  inside([&] {
+    current_count->remove_block(block);
+    free();
+  });
 }
 #else  // macOS, whose linker does not replace functions
 constexpr bool kIsCounting = false;
@@ -159,6 +154,18 @@ void AllocationCount::begin(MemoryStage stage) {
   add(0);
 }
 
+void AllocationCount::add_block(void* block, std::size_t bytes) {
+  blocks_[block] = static_cast<std::int64_t>(bytes);
+  add(static_cast<std::int64_t>(bytes));
+}
+
+void AllocationCount::remove_block(void* block) {
+  const auto found = blocks_.find(block);
+  if (found == blocks_.end()) return;
+  add(-found->second);
+  blocks_.erase(found);
+}
+
 void AllocationCount::add(std::int64_t bytes) {
   live_ += bytes;
   double& peak = peaks_[static_cast<std::size_t>(stage_)];
@@ -176,11 +183,11 @@ void begin_memory_stage(MemoryStage stage) {
 // prefix __real_ names the originals.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
-#define MOELAB_WRAP_NEW(name, parameters, arguments)                   \
-  void* __real_##name parameters;                                      \
-  void* __wrap_##name parameters;                                      \
-  void* __wrap_##name parameters {                                     \
-    return moelab::allocated([&] { return __real_##name arguments; }); \
+#define MOELAB_WRAP_NEW(name, parameters, arguments, size)                   \
+  void* __real_##name parameters;                                            \
+  void* __wrap_##name parameters;                                            \
+  void* __wrap_##name parameters {                                           \
+    return moelab::allocated(size, [&] { return __real_##name arguments; }); \
   }
 #define MOELAB_WRAP_DELETE(name, parameters, arguments)     \
   void __real_##name parameters;                            \
@@ -188,13 +195,15 @@ extern "C" {
   void __wrap_##name parameters {                           \
     moelab::freed(block, [&] { __real_##name arguments; }); \
   }
-MOELAB_WRAP_NEW(malloc, (std::size_t bytes), (bytes))
-MOELAB_WRAP_NEW(calloc, (std::size_t count, std::size_t bytes), (count, bytes))
-MOELAB_WRAP_NEW(_Znwm, (std::size_t bytes), (bytes))
-MOELAB_WRAP_NEW(_Znam, (std::size_t bytes), (bytes))
-MOELAB_WRAP_NEW(_ZnwmRKSt9nothrow_t, (std::size_t bytes, const std::nothrow_t& tag), (bytes, tag))
-MOELAB_WRAP_NEW(_ZnwmSt11align_val_t, (std::size_t bytes, std::align_val_t alignment), (bytes, alignment))
-MOELAB_WRAP_NEW(_ZnamSt11align_val_t, (std::size_t bytes, std::align_val_t alignment), (bytes, alignment))
+MOELAB_WRAP_NEW(malloc, (std::size_t bytes), (bytes), bytes)
+MOELAB_WRAP_NEW(calloc, (std::size_t count, std::size_t bytes), (count, bytes), count* bytes)
+MOELAB_WRAP_NEW(_Znwm, (std::size_t bytes), (bytes), bytes)
+MOELAB_WRAP_NEW(_Znam, (std::size_t bytes), (bytes), bytes)
+MOELAB_WRAP_NEW(_ZnwmRKSt9nothrow_t, (std::size_t bytes, const std::nothrow_t& tag), (bytes, tag), bytes)
+MOELAB_WRAP_NEW(_ZnwmSt11align_val_t, (std::size_t bytes, std::align_val_t alignment), (bytes, alignment),
+                bytes)
+MOELAB_WRAP_NEW(_ZnamSt11align_val_t, (std::size_t bytes, std::align_val_t alignment), (bytes, alignment),
+                bytes)
 MOELAB_WRAP_DELETE(free, (void* block), (block))
 MOELAB_WRAP_DELETE(_ZdlPv, (void* block), (block))
 MOELAB_WRAP_DELETE(_ZdaPv, (void* block), (block))
@@ -208,8 +217,8 @@ MOELAB_WRAP_DELETE(_ZdlPvmSt11align_val_t, (void* block, std::size_t bytes, std:
 void* __real_realloc(void* block, std::size_t bytes);
 void* __wrap_realloc(void* block, std::size_t bytes);
 void* __wrap_realloc(void* block, std::size_t bytes) {
-  if (moelab::current_count && !moelab::is_inside) moelab::count_block(block, -1);
-  return moelab::allocated([&] { return __real_realloc(block, bytes); });
+  if (moelab::current_count && !moelab::is_inside) moelab::current_count->remove_block(block);
+  return moelab::allocated(bytes, [&] { return __real_realloc(block, bytes); });
 }
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 }

@@ -7,10 +7,12 @@
 /// proportional to their number. So a second small run with twice as many samples determines the slope.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "app/scenario/cells.h"
 #include "sim/model/network.h"
@@ -46,8 +48,8 @@ constexpr std::size_t kMemoryStages = 4;
 /// Tells the count of this thread, if there is one, that a stage begins.
 void begin_memory_stage(MemoryStage stage);
 
-/// Counts the bytes that this thread has allocated and not freed since the object's construction. It ignores
-/// small blocks, such as texts and the nodes of metric maps.
+/// Counts the bytes that this thread has requested and not freed since the object's construction. Freeing a
+/// block that was not counted changes nothing: it is older, or a library allocated it internally.
 class AllocationCount {
  public:
   AllocationCount();
@@ -63,9 +65,15 @@ class AllocationCount {
   double kept_by_record() const { return kept_by_record_.value_or(0); }
 
   void begin(MemoryStage stage);
-  void add(std::int64_t bytes);
+  void add_block(void* block, std::size_t bytes);
+  void remove_block(void* block);
 
  private:
+  void add(std::int64_t bytes);
+
+  /// The size of each counted block. The allocator returns blocks that are larger than requested, by sizes
+  /// that vary from call to call.
+  std::unordered_map<void*, std::int64_t> blocks_;
   std::int64_t live_ = 0;
   MemoryStage stage_ = MemoryStage::set_up;
   std::array<double, kMemoryStages> peaks_ = {};

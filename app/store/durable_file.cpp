@@ -121,6 +121,16 @@ std::filesystem::path target_of(const std::filesystem::path& file) {
   return target;
 }
 
+/// The status of a path. Throws EnvironmentError if it cannot be inspected. An absent path is no error.
+std::filesystem::file_status status_of(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  // The library maps ENOENT and ENOTDIR alone to not_found.
+  if (error && status.type() != std::filesystem::file_type::not_found)
+    throw EnvironmentError(fmt::format("{}: cannot be inspected: {}", path.string(), error.message()));
+  return status;
+}
+
 }  // namespace
 
 DiskCalls& disk_calls() {
@@ -129,8 +139,8 @@ DiskCalls& disk_calls() {
 }
 
 void make_folder(const std::filesystem::path& folder) {
+  if (std::filesystem::is_directory(status_of(folder))) return;
   std::error_code error;
-  if (is_present(folder) && std::filesystem::is_directory(folder, error)) return;
   const std::filesystem::path above = folder_of(folder);
   if (above != folder) make_folder(above);
   std::filesystem::create_directory(folder, error);
@@ -222,12 +232,7 @@ std::string read_bytes(const std::filesystem::path& file) {
 }
 
 bool is_present(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  // The library maps ENOENT and ENOTDIR alone to not_found.
-  if (error && status.type() != std::filesystem::file_type::not_found)
-    throw EnvironmentError(fmt::format("{}: cannot be inspected: {}", path.string(), error.message()));
-  return std::filesystem::exists(status);
+  return std::filesystem::exists(status_of(path));
 }
 
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder) {

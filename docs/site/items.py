@@ -90,7 +90,7 @@ def unknown(entries, names):
 
 
 def waits(entry, names, runs):
-    """Whether an item counts by a scenario, the first that it names, of which the results have no run."""
+    """Whether an item counts by its first scenario, and that scenario has no run in the results."""
     places = (place.partition(" ") for place in entry["where"])
     scenarios = [name.partition(".")[0] for kind, _, name in places if kind in (*IN_SCENARIO, "scenario")]
     return entry["state"] in ("done", "counterpart") and bool(scenarios) and names.scenarios[scenarios[0]]["name"] not in runs
@@ -123,8 +123,8 @@ def page(entries, names, runs):
     waiting = sum(waits(entry, names, runs) for entry in entries)
     lines = ["# Every item of five papers", "",
              f"moelab began with five papers. They hold {len(entries)} items: figures, tables, statements, definitions, baselines, metrics and claims. "
-             f"moelab has {total['done'] + total['counterpart']} of them, itself or as a counterpart"
-             f". {f'{waiting} of these wait for a full run. ' if waiting else ''}This page lists all items and says where each one is.", "",
+             f"moelab has {total['done'] + total['counterpart']} of them, itself or as a counterpart. "
+             f"{f'{waiting} of these wait for a full run. ' if waiting else ''}This page lists all items and says where each one is.", "",
              *(f"- **{state.capitalize()}**: {meaning}" for state, meaning in STATES.items()), "",
              "`*` stands for any letters. A scenario's name leads to its run, or to its file where the results have no run. "
              "The data are in [items.json](items.json).", "",

@@ -8,6 +8,7 @@
 #include "plots/report/table.h"
 #include "tests/app/cli/answer.h"
 #include "tests/app/cli/tiny_run.h"
+#include "tests/app/report/ledger_rows.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::store_verbs_test {
@@ -213,11 +214,9 @@ TEST_CASE("a ledger has a file for each run with its claims, and a copy of the f
   const std::string command = run.at("command");
   CHECK(command.starts_with("moelab run "));
   CHECK(command.find("--out") == std::string::npos);
-  const Json& claims_table = run.at("claims");
-  REQUIRE(claims_table.at("data").size() == 1);
-  Json claim;
-  for (std::size_t i = 0; i < claims_table.at("columns").size(); ++i)
-    claim[claims_table.at("columns")[i].get<std::string>()] = claims_table.at("data")[0][i];
+  const Json judged = rows_of(run.at("claims"));
+  REQUIRE(judged.size() == 1);
+  const Json& claim = judged[0];
   CHECK(claim.at("id") == "learned_better");
   CHECK(claim.at("origin") == "ours");
   CHECK(claim.at("reading") == "main");

@@ -68,11 +68,10 @@ TEST_CASE("cost: of the missing cells alone, and it says what it is learned from
   const RunCost guessed = run_cost(scenario, records, 1);
   double all = 0;
   for (const Cell& cell : scenario.cells) all += estimated_cost(cell).seconds;
-  // The allocator may return larger blocks the second time, so that measured traffic differs a little.
-  CHECK(guessed.seconds == doctest::Approx(all).epsilon(0.2));
+  CHECK(guessed.seconds == doctest::Approx(all));
   CHECK(guessed.learned == 0);
   CHECK(guessed.source == "a model of a usual machine, since no cell is done (8)");
-  CHECK(run_cost(scenario, records, 2).seconds == doctest::Approx(guessed.seconds / 2).epsilon(0.2));
+  CHECK(run_cost(scenario, records, 2).seconds == doctest::Approx(guessed.seconds / 2));
 
   records[scenario.cells[0].id] = timed(scenario.cells[0], 3);
   const RunCost first = run_cost(scenario, records, 1);
