@@ -151,7 +151,8 @@ std::string cell_number(double value, int digits) {
   const bool is_whole = std::abs(value) >= whole_from(digits) && std::abs(value) < kWholeBelow;
   if (is_whole || value == 0) return fmt::format("{:.0f}", value);
   const std::string text = fmt::format("{:#.{}g}", value, digits);
-  // A number that is whole has a zero too many.
+  // Of a whole number some versions of fmt show "99.", and others "99.0".
+  if (text.ends_with('.')) return text.substr(0, text.size() - 1);
   const auto shown = std::ranges::count_if(text, [](char letter) { return letter >= '0' && letter <= '9'; });
   return text.ends_with(".0") && shown > digits ? text.substr(0, text.size() - 2) : text;
 }

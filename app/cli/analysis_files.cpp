@@ -10,6 +10,7 @@
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/metrics/routed_tokens.h"
 #include "app/cli/verbs.h"
+#include "app/store/durable_file.h"
 #include "app/store/provenance.h"
 #include "plots/report/report.h"
 #include "sim/base/error.h"
@@ -347,10 +348,7 @@ std::string analysis_html(const ArrayAnalysis& analysis) {
 
 std::vector<std::filesystem::path> write_analysis(const ArrayAnalysis& analysis,
                                                   const std::filesystem::path& folder, bool draws) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed)
-    throw EnvironmentError(fmt::format("cannot make the folder '{}': {}", folder.string(), failed.message()));
+  make_folder(folder);
   std::vector<std::filesystem::path> written;
   const auto write = [&](const std::string& name, const std::string& text) {
     if (text.empty()) return;
@@ -370,10 +368,7 @@ std::vector<std::filesystem::path> write_analysis(const ArrayAnalysis& analysis,
   write("report.html", analysis_html(analysis));
   if (!draws) return written;
   const std::filesystem::path figures = folder / "figures";
-  std::filesystem::create_directories(figures, failed);
-  if (failed)
-    throw EnvironmentError(
-        fmt::format("cannot make the folder '{}': {}", figures.string(), failed.message()));
+  make_folder(figures);
   for (const Drawing& drawing : analysis_drawings(analysis)) {
     for (const std::filesystem::path& file : render(drawing, figures)) written.push_back(file);
   }

@@ -15,6 +15,7 @@
 #include "app/store/run_folder.h"
 #include "plots/kinds/figure_kind.h"
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 
 namespace moelab {
 namespace {
@@ -55,12 +56,13 @@ int plot(const PlotOptions& options) {
 /// A text that changes when the content of a page may have changed: the sizes and times of the files.
 std::string page_state(const std::vector<RunAddress>& addresses) {
   std::string state;
+  std::error_code none;
   for (const RunAddress& address : addresses) {
     const fs::path& directory = address.directory();
     for (const fs::path& folder : {directory, directory / "journal", directory / "imported"}) {
-      std::error_code none;
-      for (const fs::directory_entry& entry : fs::directory_iterator(folder, none)) {
-        const std::string name = entry.path().filename().string();
+      for (const fs::path& file : entries_of(folder)) {
+        const fs::directory_entry entry(file, none);
+        const std::string name = file.filename().string();
         if (!entry.is_regular_file(none) || is_temporary_name(name) || name == "report.html") continue;
         state += fmt::format("{} {} {}\n", entry.path().string(), entry.file_size(none),
                              entry.last_write_time(none).time_since_epoch().count());

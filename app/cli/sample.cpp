@@ -12,6 +12,7 @@
 #include "app/scenario/scenario.h"
 #include "app/store/durable_file.h"
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 #include "sim/data/npy.h"
 
 namespace moelab {
@@ -63,10 +64,10 @@ void check_sample_directory(const fs::path& directory, const std::string& scenar
   const fs::path note = directory / "sample.json";
   check_output_file(note, "--out");
   if (!fs::exists(note)) {
-    const auto is_finished = [](const fs::directory_entry& entry) {
-      return !is_temporary_name(entry.path().filename().string());
+    const auto is_finished = [](const fs::path& file) {
+      return !is_temporary_name(file.filename().string());
     };
-    if (std::none_of(fs::directory_iterator(directory), fs::directory_iterator(), is_finished)) return;
+    if (std::ranges::none_of(entries_of(directory), is_finished)) return;
     throw UserError("--out",
                     "'" + directory.string() + "' holds other files; choose another folder or an empty one");
   }
@@ -121,11 +122,8 @@ bool is_sampled_file(const std::string& file) {
 void begin_sample(const fs::path& directory, const std::string& scenario_name) {
   replace_file(directory / "sample.json",
                json_text({{"name", scenario_name}, {"unfinished", true}}, 1) + "\n");
-  std::vector<fs::path> earlier;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory))
-    if (entry.is_regular_file() && is_sampled_file(entry.path().filename().string()))
-      earlier.push_back(entry.path());
-  for (const fs::path& file : earlier) fs::remove(file);
+  for (const fs::path& file : entries_of(directory))
+    if (fs::is_regular_file(file) && is_sampled_file(file.filename().string())) fs::remove(file);
 }
 
 struct SampleOptions {

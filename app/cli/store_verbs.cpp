@@ -18,6 +18,7 @@
 #include "app/store/store.h"
 #include "plots/report/table.h"
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 #include "sim/data/npy.h"
 
 // Verbs on the store of a run directory: how many cells are recorded (`status`), whether every record and
@@ -217,12 +218,11 @@ void check_arrays(const fs::path& directory, const Records& records, std::vector
         problems.push_back(file.string() + ": " + problem);
     }
     const fs::path folder = directory / "cells" / id;
-    if (!fs::is_directory(folder)) continue;
-    for (const auto& file : fs::directory_iterator(folder)) {
-      if (is_temporary_name(file.path().filename().string())) continue;
+    for (const fs::path& saved : entries_of(folder)) {
+      if (is_temporary_name(saved.filename().string())) continue;
       ++arrays;
       try {
-        const NpyReader reader(file.path(), file.path().string());
+        const NpyReader reader(saved, saved.string());
       } catch (const std::bad_alloc&) {
         throw;
       } catch (const std::exception& error) {

@@ -13,6 +13,7 @@
 #include "app/store/durable_file.h"
 #include "plots/report/table.h"
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 
 namespace moelab {
 namespace {
@@ -244,12 +245,10 @@ Json families_list(const std::vector<Json>& entries, Json& lines) {
 /// Reads the entries of all runs but those with the stems `but`, in the order of the file names.
 std::map<std::string, Json> read_entries(const fs::path& folder, const std::set<std::string>& but) {
   std::map<std::string, Json> entries;
-  if (!is_present(folder)) return entries;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder)) {
-    const std::string stem = file.path().stem().string();
-    const bool is_entry =
-        file.path().extension() == ".json" && !is_temporary_name(file.path().filename().string());
-    if (is_entry && !but.contains(stem)) entries.emplace(stem, read_entry(file.path()));
+  for (const fs::path& file : entries_of(folder)) {
+    const std::string stem = file.stem().string();
+    const bool is_entry = file.extension() == ".json" && !is_temporary_name(file.filename().string());
+    if (is_entry && !but.contains(stem)) entries.emplace(stem, read_entry(file));
   }
   return entries;
 }

@@ -892,24 +892,39 @@ void check_phase_names(const CellOptions& cell) {
 void check_separation(const Scenario& scenario) {
   std::set<std::string> drawn;
   const CellOptions* known = nullptr;  // cells that differ in their seed share their options
-  std::vector<std::pair<std::string, DataOptions>> separated;
-  const auto look_at = [&](DataOptions data) {
+  struct Separated {
+    std::string place;  ///< empty, or the evaluation
+    std::string text;
+    DataOptions data;
+  };
+  std::vector<Separated> separated;
+  const auto look_at = [&](DataOptions data, const std::string& place) {
     if (!value_at<double>(data, "separation")) return;
     // Sample counts do not affect the means. One draw therefore serves the whole sweep over them.
     if (data.train_samples) data.train_samples = 1;
     data.test_samples = 1;
     data.contents = nullptr;
-    separated.emplace_back(options_json(data).dump(), data);
+    separated.push_back({place, options_json(data).dump(), data});
+  };
+  const auto look_at_each = [&](const NamedData& evaluations) {
+    for (const auto& [name, data] : evaluations) look_at(data, join_path("evaluations", name));
   };
   for (const Cell& cell : scenario.cells) {
     if (cell.options.get() != known) {
       known = cell.options.get();
       separated.clear();
-      look_at(known->experiment.data);
-      for (const PhaseOptions& phase : known->experiment.phases) look_at(phase.data);
+      look_at(known->experiment.data, "");
+      for (const PhaseOptions& phase : known->experiment.phases) look_at(phase.data, "");
+      look_at_each(known->evaluations);
+      for (const NamedData& evaluations : known->phase_evaluations) look_at_each(evaluations);
     }
-    for (const auto& [text, data] : separated) {
-      if (drawn.insert(text + std::to_string(cell.seed)).second) draw_problem(data, cell.seeds());
+    for (const auto& [place, text, data] : separated) {
+      if (!drawn.insert(text + std::to_string(cell.seed)).second) continue;
+      try {
+        draw_problem(data, cell.seeds());
+      } catch (const InvalidOption& error) {
+        throw InvalidOption(join_path(place, error.path()), error.message());
+      }
     }
   }
 }
@@ -924,8 +939,14 @@ void check_files(const Scenario& scenario) {
   };
   for (const Cell& cell : scenario.cells) {
     if (cell.seed != 0) continue;
-    look_at(cell.options->experiment.data, cell.options->experiment.loss);
-    for (const PhaseOptions& phase : cell.options->experiment.phases) look_at(phase.data, phase.loss);
+    const CellOptions& options = *cell.options;
+    look_at(options.experiment.data, options.experiment.loss);
+    for (const auto& [name, data] : options.evaluations) look_at(data, options.experiment.loss);
+    for (std::size_t i = 0; i < options.experiment.phases.size(); ++i) {
+      const PhaseOptions& phase = options.experiment.phases[i];
+      look_at(phase.data, phase.loss);
+      for (const auto& [name, data] : options.phase_evaluations[i]) look_at(data, phase.loss);
+    }
   }
 }
 

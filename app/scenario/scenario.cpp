@@ -21,6 +21,7 @@
 #include "app/scenario/overrides.h"
 #include "app/scenario/schema.h"
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 #include "sim/train/experiment.h"
 
 namespace moelab {
@@ -91,9 +92,11 @@ void extend(Json& document, const Json& given) {
 std::string nearest_file(const fs::path& file) {
   const fs::path folder = file.parent_path();
   std::vector<std::string> others;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder.empty() ? "." : folder, ignored)) {
-    if (entry.path().extension() == ".json") others.push_back(entry.path().stem().string());
+  try {
+    for (const fs::path& other : entries_of(folder.empty() ? "." : folder))
+      if (other.extension() == ".json") others.push_back(other.stem().string());
+  } catch (const EnvironmentError&) {
+    return "";
   }
   const std::string nearest = nearest_name(file.stem().string(), others);
   return nearest.empty() ? "" : nearest + ".json";

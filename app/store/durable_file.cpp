@@ -15,6 +15,7 @@
 
 #include "app/store/record.h"
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 
 namespace moelab {
 namespace {
@@ -235,19 +236,6 @@ bool is_present(const std::filesystem::path& path) {
   return std::filesystem::exists(status_of(path));
 }
 
-std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> entries;
-  if (!is_present(folder)) return entries;
-  std::error_code error;
-  std::filesystem::directory_iterator entry(folder, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
-    entries.push_back(entry->path());
-  if (error)
-    throw EnvironmentError(fmt::format("{}: cannot be listed: {}", folder.string(), error.message()));
-  std::sort(entries.begin(), entries.end());
-  return entries;
-}
-
 bool is_temporary_name(std::string_view name) {
   return name.starts_with(".") && name.ends_with(kTemporarySuffix);
 }
@@ -301,8 +289,11 @@ DrawingFolder::DrawingFolder(const fs::path& directory) : path_(temporary_beside
 }
 
 DrawingFolder::~DrawingFolder() {
-  std::error_code unseen;
-  fs::remove_all(path_, unseen);
+  try {
+    fs::remove_all(path_);
+  } catch (const std::exception&) {
+    return;  // A temporary folder that stays does no harm.
+  }
 }
 
 std::vector<fs::path> DrawingFolder::publish(const std::vector<fs::path>& files,
@@ -317,9 +308,8 @@ std::vector<fs::path> DrawingFolder::publish(const std::vector<fs::path>& files,
 
 std::vector<fs::path> DrawingFolder::files_ending(const std::vector<fs::path>& endings) const {
   std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
-    if (std::find(endings.begin(), endings.end(), entry.path().extension()) != endings.end())
-      files.push_back(entry.path());
+  for (const fs::path& file : entries_of(path_)) {
+    if (std::find(endings.begin(), endings.end(), file.extension()) != endings.end()) files.push_back(file);
   }
   return files;
 }

@@ -62,10 +62,6 @@ std::string read_bytes(const std::filesystem::path& file);
 /// EnvironmentError if the system cannot say, for example without permission.
 bool is_present(const std::filesystem::path& path);
 
-/// The entries of a folder, sorted; none if the folder does not exist. Throws EnvironmentError if the folder
-/// cannot be listed for another reason.
-std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
-
 /// Whether `name` is a temporary name, which a killed process leaves behind.
 bool is_temporary_name(std::string_view name);
 

@@ -14,6 +14,7 @@
 #include "app/store/export.h"
 #include "app/store/provenance.h"
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 
 namespace moelab {
 namespace {

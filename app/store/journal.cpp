@@ -13,6 +13,7 @@
 
 #include "app/store/durable_file.h"
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 
 namespace moelab {
 

@@ -20,6 +20,7 @@
 #include "app/store/record.h"
 #include "commit.h"
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 #include "sim/base/kernels/kernels.h"
 
 // The build defines these three macros, the commit through a header. A build without them still runs.

@@ -13,6 +13,7 @@
 #include "app/store/durable_file.h"
 #include "app/store/provenance.h"
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 
 namespace moelab {
 namespace {
@@ -178,8 +179,8 @@ void check_run_directory(const fs::path& directory, const std::string& scenario_
     }
   }
   std::string own, strange;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& entry : entries_of(directory)) {
+    const std::string name = entry.filename().string();
     if (!is_temporary_name(name)) (is_own_name(name) ? own : strange) = name;
   }
   // Another process may be creating the run. It creates its store folder before any other file.

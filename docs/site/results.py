@@ -118,7 +118,8 @@ def estimate_text(point):
     if low is None and high is None:
         return plain(value)
     half = (high - low) / 2 if None not in (low, high) else abs(value - (high if low is None else low))
-    n = decimals_of(half, value, 3)
+    # Of a ratio, the distance from 1 says how much is different.
+    n = decimals_of(half, min(value, abs(value - 1)) if point.get("scale") == "log ratio" else value, 3)
     if n > 6 or float(f"{value:.{n}f}") == 0 and point.get("scale") == "log ratio":  # very narrow, or very wide
         return f"{plain(value)} [{plain(low)}, {plain(high)}]"
     shown = ["−∞" if low is None else fixed(low, n), "∞" if high is None else fixed(high, n)]

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 
 namespace moelab {
 namespace {
@@ -135,14 +136,11 @@ std::string FileContents::name_of_folder(const std::filesystem::path& folder) {
     const std::lock_guard lock(mutex_);
     if (const auto known = folders_.find(folder.string()); known != folders_.end()) return known->second;
   }
-  std::vector<std::filesystem::path> files;
-  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.is_regular_file()) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
   std::string name;
-  for (const std::filesystem::path& file : files)
-    name += fmt::format("{}: {}\n", visible_text(file.filename().string()), of(file)->name());
+  for (const std::filesystem::path& file : entries_of(folder)) {
+    if (std::filesystem::is_regular_file(file))
+      name += fmt::format("{}: {}\n", visible_text(file.filename().string()), of(file)->name());
+  }
   const std::lock_guard lock(mutex_);
   return folders_.try_emplace(folder.string(), name).first->second;
 }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 #include "sim/data/file_data.h"
 #include "sim/data/layout.h"
 #include "sim/data/problem.h"
@@ -190,10 +191,8 @@ std::vector<fs::path> files_at(const std::string& path, const std::string& field
   if (fs::is_regular_file(path)) return {path};
   if (!fs::is_directory(path)) throw UserError(field, fmt::format("'{}' is no file or folder", path));
   std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
-    if (entry.is_regular_file()) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
+  for (const fs::path& file : entries_of(path))
+    if (fs::is_regular_file(file)) files.push_back(file);
   if (files.empty()) throw UserError(field, fmt::format("'{}' is a folder without files", path));
   return files;
 }

@@ -1,10 +1,12 @@
 #include "sim/train/trainer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <string_view>
 
 #include "sim/base/error.h"
 #include "sim/base/numerics.h"
@@ -197,15 +199,22 @@ std::vector<std::size_t> frozen_places(const Network<Real>& network, const Learn
   std::vector<std::size_t> frozen;
   if (learns.experts || !(learns.first_layers || learns.read_outs)) return frozen;
   const ArrayPlaces arrays = array_places(network);
-  // "expert_weight_3_layer0" is of layer 3 of the experts of a mixture.
-  const auto depth_of = [](const std::string& name, const char* kind) {
+  // "expert_weight_3_layer0" is of layer 3 of the experts of a mixture. Experts of one layer may have no
+  // number: "expert_weight_layer0".
+  const auto depth_of = [](const std::string& name, std::string_view kind) {
     const std::size_t place = name.find(kind);
-    return place == std::string::npos ? 0 : std::stoi(name.substr(place + std::string_view(kind).size()));
+    if (place == std::string::npos) return 0;
+    const char* const end = name.data() + name.size();
+    int depth = 1;
+    std::from_chars(std::min(name.data() + place + kind.size() + 1, end), end, depth);
+    return depth;
   };
-  int last = 0;
-  for (const auto& [name, places] : arrays) last = std::max(last, depth_of(name, "expert_weight_"));
+  int last = 1;
+  for (const auto& [name, places] : arrays) last = std::max(last, depth_of(name, "expert_weight"));
   for (const auto& [name, places] : arrays) {
-    const int of_weight = depth_of(name, "expert_weight_"), of_bias = depth_of(name, "expert_bias_");
+    const int of_weight = depth_of(name, "expert_weight");
+    // A constant expert is the bias of a last layer.
+    const int of_bias = std::max(depth_of(name, "expert_bias"), depth_of(name, "expert_output"));
     if (of_weight == 0 && of_bias == 0) continue;
     if (learns.first_layers && of_weight == 1) continue;
     if (learns.read_outs && (of_weight == last || of_bias == last)) continue;

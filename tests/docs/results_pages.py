@@ -154,6 +154,10 @@ class Pages(unittest.TestCase):
         self.assertEqual(results.estimate_text(POINT | {"interval": [None, -0.10536]}), "0.820 [−∞, 0.900]")
         self.assertTrue(results.estimate_text(POINT | {"estimate": -40.0, "interval": [-90.0, 3.0]}).startswith("4.248e−18"))
 
+    def test_a_ratio_near_one_shows_on_which_side_it_lies(self):
+        self.assertEqual(results.estimate_text(POINT | {"estimate": 0.006, "interval": [0.002, 0.01]}), "1.0060 [1.0020, 1.0101]")
+        self.assertEqual(results.estimate_text(POINT | {"estimate": 0.006, "interval": [0.002, 0.01], "scale": "difference"}), "0.0060 [0.0020, 0.0100]")
+
     def test_figures_that_are_older_than_the_layout_are_said(self):
         drawn = "<svg><title>moelab_layout_{}</title></svg>"
         ledger = ledger_of([run(name, [claim("a")], figure=f"figures/{name}.svg") for name in ("new", "old", "oldest")],

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/base/error.h"
+#include "sim/base/folder.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::durable_file_test {

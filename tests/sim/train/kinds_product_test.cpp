@@ -43,8 +43,10 @@ ExperimentOptions experiment_of(const Parts& parts) {
 
 /// Why such a cell has to be refused, in words of the refusal; empty where it has to run.
 std::string reason(const Parts& parts) {
-  const RouterKind& router = RouterOptions::named(parts.router).entry();
-  const GeneratorKind& data = DataOptions::named(parts.generator).entry();
+  const auto router_options = RouterOptions::named(parts.router);
+  const RouterKind& router = router_options.entry();
+  const auto data_options = DataOptions::named(parts.generator);
+  const GeneratorKind& data = data_options.entry();
   const bool has_slots = parts.gating.as<SoftSlotsGatingOptions>() != nullptr;
   if (has_slots && parts.shared > 0) return "whose experts read slots";
   if (router.needs_attention && !parts.attention) return "needs it";

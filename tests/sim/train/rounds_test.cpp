@@ -182,9 +182,9 @@ TEST_CASE("minimum norm: nothing moves where no expert learns, and a model witho
 }
 
 TEST_CASE("a phase moves the first layers or the last layers of the experts alone") {
-  const ExperimentOptions options = sample_rounds();
-  const auto start = trained_arrays(options, false);
+  ExperimentOptions options = sample_rounds();
   const auto moved = [&](const Learns& learns) {
+    const auto start = trained_arrays(options, false);
     ExperimentOptions own = options;
     own.phases = {phase_of(options, learns)};
     std::set<std::string> names;
@@ -196,6 +196,17 @@ TEST_CASE("a phase moves the first layers or the last layers of the experts alon
   first.first_layers = last.read_outs = true;
   CHECK(moved(first) == std::set<std::string>{"expert_weight_1"});
   CHECK(moved(last) == std::set<std::string>{"expert_bias_2", "expert_weight_2"});
+  // Experts of one layer: its weights are the first and the last.
+  options.model.expert = LinearExpertOptions{};
+  CHECK(moved(first) == std::set<std::string>{"expert_weight_1"});
+  CHECK(moved(last) == std::set<std::string>{"expert_bias_1", "expert_weight_1"});
+  options.model.expert = FiltersExpertOptions{.bias = true};
+  CHECK(moved(first) == std::set<std::string>{"expert_weight"});
+  CHECK(moved(last) == std::set<std::string>{"expert_bias", "expert_weight"});
+  // A constant has no weights.
+  options.model.expert = ConstantExpertOptions{};
+  CHECK(moved(first).empty());
+  CHECK(moved(last) == std::set<std::string>{"expert_output"});
 }
 
 }  // namespace moelab::rounds_test

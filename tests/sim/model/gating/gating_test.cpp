@@ -98,7 +98,8 @@ TEST_CASE("the learned threshold is logit p in a block of its own, and an array"
   CHECK(arrays[0].shape == std::vector<std::int64_t>{1});
   CHECK(arrays[0].values[0] == block[0]);
 
-  const GatingKind& kind = GatingRule(TopPGatingOptions{}).entry();
+  const GatingRule rule(TopPGatingOptions{});
+  const GatingKind& kind = rule.entry();
   kind.check(TopPGatingOptions{.p = 0.2, .learnable = true}, "model.gating.train");
   kind.check(TopPGatingOptions{.p = 0}, "model.gating.train");
   for (const double p : {0.0, 1.0}) {

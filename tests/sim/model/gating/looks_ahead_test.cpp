@@ -72,7 +72,8 @@ TEST_CASE("a gating whose gates depend on later rows says where it looks ahead, 
 TEST_CASE("what looks ahead by default says so among the kinds") {
   for (const KindChoice::Kind& kind : GatingRule().kinds()) {
     CAPTURE(kind.name);
-    const GatingKind& entry = GatingRule::named(kind.name).entry();
+    const GatingRule rule = GatingRule::named(kind.name);
+    const GatingKind& entry = rule.entry();
     const bool is_ahead = entry.looks_ahead && !entry.looks_ahead(entry.defaults).empty();
     CHECK((kind.help.find("; not causal: ") != std::string::npos) == is_ahead);
   }
