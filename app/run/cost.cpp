@@ -127,15 +127,15 @@ double seconds_on_threads(const std::vector<double>& seconds, int threads, doubl
 
 namespace {
 
-/// Upper bound on the seconds of a fit: every start and every polishing takes its maximum time. For a single
+/// The seconds of a fit, by the evaluations that its starts and its polishing may take at most. For a single
 /// start, only the first attempt counts.
 double fit_seconds(const TrainOptions& train, double steps, double samples, int experts) {
   if (!is_least_squares(train)) return 0;
+  const bool is_likelihood = train.optimizer.as<LeastSquaresOptions>()->likelihood.has_value();
   double rows = steps * samples;
   if (const std::optional<BestStartOptions> best = many_starts(train.start)) {
     // A polishing step evaluates the loss L about twice. A row of the curvature takes as long as eight
     // evaluations of L. A likelihood computes the curvature over all samples.
-    const bool is_likelihood = train.optimizer.as<LeastSquaresOptions>()->likelihood.has_value();
     const double curved = is_likelihood ? samples : std::min<double>(kCurvatureRows, samples);
     rows = best->starts * best->evaluations * std::min<double>(best->rows, samples) +
            best->polished * steps * (2 * samples + 8 * curved);
@@ -146,7 +146,7 @@ double fit_seconds(const TrainOptions& train, double steps, double samples, int 
              (search->polished + search->oracle) * steps * (2 * samples + 8 * curved);
     }
   }
-  return rows * experts * kNominalFit;
+  return rows * experts * (is_likelihood ? kNominalLikelihood : kNominalFit);
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ std::string line_at(const JournalPlace& place) {
   std::string line(place.size, '\0');
   stream.seekg(static_cast<std::streamoff>(place.start));
   stream.read(line.data(), static_cast<std::streamsize>(line.size()));
+  if (!stream) throw EnvironmentError(place.journal->string() + ": cannot be read");
   return line;
 }
 
@@ -138,6 +139,8 @@ void Leases::read_on() {
     if (std::filesystem::file_size(journal, gone) <= read || gone) continue;
     std::ifstream stream(journal, std::ios::binary);
     stream.seekg(static_cast<std::streamoff>(read));
+    if (!stream) throw EnvironmentError(journal.string() + ": cannot be read");
+    stream.exceptions(std::ios::badbit);
     for (std::string line; std::getline(stream, line) && !stream.eof(); read += line.size() + 1) {
       try {
         const Record record = parse_record_line(line, RecordPart::state);

@@ -118,8 +118,14 @@ def estimate_text(point):
     if low is None and high is None:
         return plain(value)
     half = (high - low) / 2 if None not in (low, high) else abs(value - (high if low is None else low))
-    # Of a ratio, the distance from 1 says how much is different.
-    n = decimals_of(half, min(value, abs(value - 1)) if point.get("scale") == "log ratio" else value, 3)
+    n = decimals_of(half, value, 3)
+    if point.get("scale") == "log ratio":
+        # The distance from 1 says how much is different. Older runs have three digits, so their largest number has the fewest
+        # decimals.
+        most = decimals_of(half, min(value, abs(value - 1)), 3)
+        largest = max(x for x in found if x is not None)
+        while n < most and abs(largest - round(largest, n)) > 5e-6:
+            n += 1
     if n > 6 or float(f"{value:.{n}f}") == 0 and point.get("scale") == "log ratio":  # very narrow, or very wide
         return f"{plain(value)} [{plain(low)}, {plain(high)}]"
     shown = ["−∞" if low is None else fixed(low, n), "∞" if high is None else fixed(high, n)]

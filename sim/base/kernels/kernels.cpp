@@ -1,8 +1,6 @@
 #include "sim/base/kernels/kernels.h"
 
-// Levels on x86-64: the baseline (SSE), AVX2 with FMA, and AVX-512. On ARM: NEON, which also has fused
-// multiply-adds. Vectors whose length only the processor knows cannot be members of arrays.
-#define HWY_DISABLED_TARGETS (HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#include "sim/base/kernels/levels.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sim/base/kernels/kernels.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -87,7 +85,7 @@ struct Level {
 };
 #if HWY_ARCH_X86
 const Level kLevels[] = {
-    {"sse", HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL}, {"avx2", HWY_AVX3 | HWY_AVX3_DL}, {"avx512", 0}};
+    {"sse", HWY_AVX2 | MOELAB_BETTER_THAN(HWY_AVX2)}, {"avx2", MOELAB_BETTER_THAN(HWY_AVX2)}, {"avx512", 0}};
 #else
 const Level kLevels[] = {{"neon", 0}};
 #endif

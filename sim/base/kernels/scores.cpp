@@ -1,7 +1,6 @@
 #include "sim/base/kernels/scores.h"
 
-// The same levels as in kernels.cpp, which chooses among them.
-#define HWY_DISABLED_TARGETS (HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#include "sim/base/kernels/levels.h"  // kernels.cpp chooses among the levels
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sim/base/kernels/scores.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep

@@ -128,7 +128,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a misspelt name does not hide the mistakes beside it") {
-  Json tree = tiny_with_claims(R"([{"id": "below", "op": "is below",
+  Json tree = tiny_with_claims(R"([{"id": "below", "op": "=<",
     "left": {"arm": "learned", "metric": "test_loss_sof"}, "right": {"arm": "frozen", "metric": "test_loss_soft"}}])");
   tree["data"]["generator"] = "gaussian_mixtures";
   tree["data"]["cluster"] = 4;
