@@ -975,12 +975,17 @@ void check_samples_of_tasks(const ExperimentOptions& experiment) {
         throw UserError("train.rounds", "given, needs data whose samples have one true cluster each");
     }
   }
-  const Json weights = options_json(experiment.data).value("weights", Json::array());
-  if (experiment.train.gradient != TrainOptions::Gradient::population || !weights.is_array()) return;
-  double all = 0, least = std::numeric_limits<double>::infinity();
-  for (const Json& weight : weights) {
-    all += weight.get<double>();
-    least = std::min(least, weight.get<double>());
+  if (experiment.train.gradient != TrainOptions::Gradient::population) return;
+  Json data = options_json(experiment.data);
+  for (const char* const field : {"separation", "scale_to_separation"}) data.erase(field);
+  double all = draw_problem(read_options<DataOptions>(data), Seeds{1, 0})->clusters(), least = 1;
+  if (const Json weights = data.value("weights", Json()); weights.is_array()) {
+    all = 0;
+    least = std::numeric_limits<double>::infinity();
+    for (const Json& weight : weights) {
+      all += weight.get<double>();
+      least = std::min(least, weight.get<double>());
+    }
   }
   if (least >= kLeastShare * all) return;
   throw UserError("train.rounds", fmt::format("given, needs data whose clusters have a share of at least {} "
