@@ -963,13 +963,13 @@ namespace {
 /// Requires that a round finds samples of its task: each sample has one true cluster, and no cluster of the
 /// population is rare.
 void check_samples_of_tasks(const ExperimentOptions& experiment) {
-  constexpr int kSamples = 64;
+  constexpr int kSamples = 64, kManySamples = 20000;
   constexpr double kLeastShare = 0.001;
-  const std::unique_ptr<Problem> problem = small_problem(experiment.data);
-  const int labels = problem->layout().labels;
+  const std::unique_ptr<Problem> small = small_problem(experiment.data);
+  const int labels = small->layout().labels;
   if (labels > 1) {
-    const Dataset drawn = draw_set(*problem, Seeds{1, 0}, Purpose::evaluation,
-                                   std::min(kSamples, experiment.data.test_samples));
+    const Dataset drawn =
+        draw_set(*small, Seeds{1, 0}, Purpose::evaluation, std::min(kSamples, experiment.data.test_samples));
     for (std::size_t i = 0; i < drawn.cluster.size(); ++i) {
       if (drawn.cluster[i] != drawn.cluster[i - i % size(labels)])
         throw UserError("train.rounds", "given, needs data whose samples have one true cluster each");
@@ -978,7 +978,8 @@ void check_samples_of_tasks(const ExperimentOptions& experiment) {
   if (experiment.train.gradient != TrainOptions::Gradient::population) return;
   Json data = options_json(experiment.data);
   for (const char* const field : {"separation", "scale_to_separation"}) data.erase(field);
-  double all = draw_problem(read_options<DataOptions>(data), Seeds{1, 0})->clusters(), least = 1;
+  const std::unique_ptr<Problem> problem = draw_problem(read_options<DataOptions>(data), Seeds{1, 0});
+  double all = problem->clusters(), least = 1;
   if (const Json weights = data.value("weights", Json()); weights.is_array()) {
     all = 0;
     least = std::numeric_limits<double>::infinity();
@@ -987,7 +988,12 @@ void check_samples_of_tasks(const ExperimentOptions& experiment) {
       least = std::min(least, weight.get<double>());
     }
   }
-  if (least >= kLeastShare * all) return;
+  // Some generators have clusters that they never draw.
+  if (least >= kLeastShare * all) {
+    const Dataset drawn = draw_set(*problem, Seeds{1, 0}, Purpose::evaluation, kManySamples);
+    const std::set<int> found(drawn.cluster.begin(), drawn.cluster.end());
+    if (found.size() == static_cast<std::size_t>(problem->clusters())) return;
+  }
   throw UserError("train.rounds", fmt::format("given, needs data whose clusters have a share of at least {} "
                                               "each under train.gradient \"population\"",
                                               kLeastShare));
