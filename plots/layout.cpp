@@ -263,9 +263,11 @@ double round_step(double range, double least) {
   return std::max(step, least);
 }
 
-/// Multiples of a step of 1, 2 or 5 times a power of ten, four to eight of them.
+/// Multiples of a step of 1, 2 or 5 times a power of ten, four to eight of them. None on an axis whose length
+/// is infinite.
 void add_linear_ticks(Axis& axis, double least_step = 0) {
   const double step = round_step(axis.high - axis.low, least_step);
+  if (!std::isfinite(step)) return;
   const bool is_plain = step >= kLeastPlain && std::max(std::abs(axis.low), std::abs(axis.high)) < kMostPlain;
   // All labels have the decimals of the step.
   const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
