@@ -203,6 +203,7 @@ TEST_CASE("axes: ticks at powers of two, decades, round steps") {
   CHECK_FALSE(uneven.ticks.front().second.empty());
   CHECK(uneven.ticks[1].second.empty());
   CHECK(uneven.ticks.back().second == "1600");
+  CHECK(axis_between(-1.7e308, 1.7e308).ticks.empty());  // its length is infinite
   const Axis narrow = axis_between(0.939, 0.952);
   CHECK(narrow.ticks.size() == 7);
   CHECK(narrow.ticks.front().second == "0.940");
