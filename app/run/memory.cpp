@@ -196,7 +196,7 @@ extern "C" {
     moelab::freed(block, [&] { __real_##name arguments; }); \
   }
 MOELAB_WRAP_NEW(malloc, (std::size_t bytes), (bytes), bytes)
-MOELAB_WRAP_NEW(calloc, (std::size_t count, std::size_t bytes), (count, bytes), count* bytes)
+MOELAB_WRAP_NEW(calloc, (std::size_t count, std::size_t bytes), (count, bytes), (count * bytes))
 MOELAB_WRAP_NEW(_Znwm, (std::size_t bytes), (bytes), bytes)
 MOELAB_WRAP_NEW(_Znam, (std::size_t bytes), (bytes), bytes)
 MOELAB_WRAP_NEW(_ZnwmRKSt9nothrow_t, (std::size_t bytes, const std::nothrow_t& tag), (bytes, tag), bytes)

@@ -963,8 +963,8 @@ namespace {
 /// Requires that a round finds samples of its task: each sample has one true cluster, and no cluster of the
 /// population is rare.
 void check_samples_of_tasks(const ExperimentOptions& experiment) {
-  constexpr int kSamples = 64, kManySamples = 20000;
-  constexpr double kLeastShare = 0.001;
+  constexpr int kSamples = 64;
+  constexpr double kLeastShare = 0.001, kOfRarest = 30;
   const std::unique_ptr<Problem> small = small_problem(experiment.data);
   const int labels = small->layout().labels;
   if (labels > 1) {
@@ -988,9 +988,10 @@ void check_samples_of_tasks(const ExperimentOptions& experiment) {
       least = std::min(least, weight.get<double>());
     }
   }
-  // Some generators have clusters that they never draw.
+  // Some generators have clusters that they never draw. Of the rarest other one so many samples are expected.
   if (least >= kLeastShare * all) {
-    const Dataset drawn = draw_set(*problem, Seeds{1, 0}, Purpose::evaluation, kManySamples);
+    const Dataset drawn = draw_set(*problem, Seeds{1, 0}, Purpose::evaluation,
+                                   static_cast<int>(std::ceil(kOfRarest * all / least)));
     const std::set<int> found(drawn.cluster.begin(), drawn.cluster.end());
     if (found.size() == static_cast<std::size_t>(problem->clusters())) return;
   }

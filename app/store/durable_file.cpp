@@ -232,6 +232,13 @@ std::string read_bytes(const std::filesystem::path& file) {
   return bytes;
 }
 
+std::ifstream opened_lines(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw EnvironmentError(file.string() + ": cannot be read");
+  stream.exceptions(std::ios::badbit);
+  return stream;
+}
+
 bool is_present(const std::filesystem::path& path) {
   return std::filesystem::exists(status_of(path));
 }

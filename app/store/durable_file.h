@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,10 @@ void check_output_folder(const std::filesystem::path& folder, const std::string&
 /// Returns the bytes of a regular file. Throws EnvironmentError. A pipe or a device is refused without
 /// opening it.
 std::string read_bytes(const std::filesystem::path& file);
+
+/// Opens a regular file for reading lines. Throws EnvironmentError if it cannot be opened. Reading throws
+/// where memory is refused, which would otherwise look like the end of the file.
+std::ifstream opened_lines(const std::filesystem::path& file);
 
 /// Whether the system finds anything at `path`. Only a path that does not exist is absent. Throws
 /// EnvironmentError if the system cannot say, for example without permission.

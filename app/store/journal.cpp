@@ -24,7 +24,7 @@ std::string name_of(const JournalPlace& place) {
 }
 
 std::string line_at(const JournalPlace& place) {
-  std::ifstream stream(*place.journal, std::ios::binary);
+  std::ifstream stream = opened_lines(*place.journal);
   std::string line(place.size, '\0');
   stream.seekg(static_cast<std::streamoff>(place.start));
   stream.read(line.data(), static_cast<std::streamsize>(line.size()));
@@ -137,10 +137,8 @@ void Leases::read_on() {
     std::uintmax_t& read = read_to_[journal.string()];
     std::error_code gone;
     if (std::filesystem::file_size(journal, gone) <= read || gone) continue;
-    std::ifstream stream(journal, std::ios::binary);
+    std::ifstream stream = opened_lines(journal);
     stream.seekg(static_cast<std::streamoff>(read));
-    if (!stream) throw EnvironmentError(journal.string() + ": cannot be read");
-    stream.exceptions(std::ios::badbit);
     for (std::string line; std::getline(stream, line) && !stream.eof(); read += line.size() + 1) {
       try {
         const Record record = parse_record_line(line, RecordPart::state);

@@ -202,9 +202,7 @@ std::vector<std::string> plan_ids(const fs::path& directory) {
 std::string shown_plan(const fs::path& directory) {
   const fs::path file = directory / "plan.json";
   if (!fs::is_regular_file(file)) return "";
-  std::ifstream stream(file);
-  if (!stream) throw EnvironmentError(file.string() + ": cannot be read");
-  stream.exceptions(std::ios::badbit);  // otherwise a failed allocation would look like the end of the file
+  std::ifstream stream = opened_lines(file);
   const std::string_view before = " \"id\": \"";
   std::string line;
   for (int number = 0; number < 4; ++number) std::getline(stream, line);

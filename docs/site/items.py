@@ -1,7 +1,7 @@
 """Makes docs/papers/items.md from docs/papers/items.json: what the five sources hold, and where moelab has it.
 
-An entry of the data has a source, an item, its kind, its place in the text, a state (STATES) and a list `where`. Each
-place in that list is a type and a name:
+An entry names a source and an item with its kind and its place in the text. It also has a state (STATES) and a list
+`where`. Each place in that list is a type and a name:
 
     claim acmoe2025/layers.full_*      claims of a scenario
     arm gates/gates.capacity           arms of a scenario

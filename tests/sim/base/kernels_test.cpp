@@ -15,10 +15,10 @@
 namespace moelab::kernels::kernels_test {
 namespace {
 
-/// Rows of scores with their softmax in long double. The bound: the exponential is good to a few units in the
-/// last place, its argument x − max is rounded once (a relative error |x − max| ε of the result), and the sum
-/// of up to `columns` terms and the division add the rest. Results below the smallest normal number may be
-/// flushed to zero.
+/// Rows of scores with their softmax in long double. The bound has three parts. The exponential is good to a
+/// few units in the last place. Its argument x − max is rounded once, a relative error |x − max| ε of the
+/// result. The sum of up to `columns` terms and the division add the rest. Results below the smallest normal
+/// number may be flushed to zero.
 template <class T>
 void softmax_reference(const AlignedVector<T>& scores, int rows, int columns, int stride,
                        std::vector<double>& exact, std::vector<double>& bound) {
