@@ -44,9 +44,11 @@ struct LedgerRun {
 
 /// Returns the entry of a run:
 ///
-///   {run, title, source, states: {state: count}, command, seconds, training_share,
-///    measuring_share, builds: [{name, cells}], figure, claims: […]}
+///   {run, title, source, states: {state: count}, command, seconds, processor_seconds,
+///    training_share, measuring_share, builds: [{name, cells}], figure, claims: […]}
 ///
+/// `seconds` is elapsed time, and depends on what else the machine does. `processor_seconds` is null if an
+/// earlier build recorded cells of the run.
 /// A claim has the fields of `claims --json`, without the quotation. The scenario has quotations and notes.
 /// `plan` gives the ids of the cells.
 ///

@@ -326,6 +326,7 @@ LedgerRun ledger_run(const RunAddress& address) {
                {"states", states},
                {"command", provenance.is_object() ? command_of(provenance) : ""},
                {"seconds", results.seconds},
+               {"processor_seconds", results.processor_seconds ? Json(*results.processor_seconds) : Json()},
                {"training_share", share_of(results.spent.training)},
                {"measuring_share", share_of(results.spent.measuring)},
                {"builds", std::move(builds)},

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <deque>
 #include <memory>
 
@@ -115,18 +115,23 @@ bool asks_for(const CellOptions& cell, const std::string& group) {
                      [&](const MetricOptions& chosen) { return chosen.chosen() == group; });
 }
 
-/// Adds the seconds of its lifetime to a sum.
+/// Adds the processor seconds of its thread over its lifetime to a sum.
 class Timed {
  public:
   explicit Timed(double& sum) : sum_(sum) {}
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
-  ~Timed() { sum_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  ~Timed() { sum_ += now() - start_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  static double now() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+
   double& sum_;
-  Clock::time_point start_ = Clock::now();
+  double start_ = now();
 };
 
 /// Runs the training of one cell and measures it.
@@ -310,7 +315,13 @@ CellResult run_cell(const Cell& cell, const CellProgress& progress) {
 CellResult run_experiment(const CellOptions& cell, const CellProgress& progress) {
   try {
     const bool in_double = cell.experiment.train.precision == TrainOptions::Precision::in_double;
-    return in_double ? CellRun<double>(cell).run(progress) : CellRun<float>(cell).run(progress);
+    double total = 0;
+    CellResult result = [&] {
+      const Timed timed(total);
+      return in_double ? CellRun<double>(cell).run(progress) : CellRun<float>(cell).run(progress);
+    }();
+    result.spent.total = total;
+    return result;
   } catch (const InvalidOption& error) {
     CellResult result;
     result.state = CellResult::State::failed;

@@ -26,9 +26,10 @@ struct SavedArray {
   std::vector<std::int64_t> labels;  ///< integer arrays
 };
 
-/// The seconds that a cell spends on training and on measuring. The rest of its time goes into drawing the
-/// problem.
+/// The processor seconds of a cell's thread. Other work on the machine does not change them. What is neither
+/// training nor measuring is drawing the problem.
 struct TimeSpent {
+  double total = 0;
   double training = 0;   ///< training steps or fits, and drawing the training data
   double measuring = 0;  ///< drawing the test data, records, arrays
 };

@@ -9,6 +9,7 @@
 
 #include "app/run/memory.h"
 #include "sim/train/least_squares.h"
+#include "sim/train/minimum_norm.h"
 
 namespace moelab {
 namespace {
@@ -174,15 +175,18 @@ CellCost estimated_cost(const Cell& cell, PassMeter& meter) {
   const double measured = tests + std::min(train_samples, most_measured_train_samples(data));
   const double tokens = layout.tokens;
 
+  // The rule minimum_norm passes through the network once for each output of a batch.
+  const double step_passes = is_solved(train) ? 1 + batch * layout.target_dim() : 1;
+
   CellCost cost;
-  cost.operations = tokens * (6 * active * steps * batch + 2 * parameters * records * measured);
+  cost.operations = tokens * (6 * active * steps * step_passes * batch + 2 * parameters * records * measured);
   const PassBytes passes = meter.of(shape);
   // Parameters, their gradient and two moments.
   const double moved_parameters = 4.0 * sizeof(float) * static_cast<double>(network.parameter_size());
   // The memory traffic of a fit's steps is part of its seconds.
   const double moving_steps = is_least_squares(train) ? 0 : steps;
-  const double moved =
-      moving_steps * (passes.step + moved_parameters) + records * measured * passes.measured_sample;
+  const double moved = moving_steps * (step_passes * passes.step + moved_parameters) +
+                       records * measured * passes.measured_sample;
   const double draws = (train_samples + tests + (population ? steps * batch : 0)) *
                        (layout.sample_dim() + layout.target_dim());
   cost.seconds = cost.operations / kNominalSpeed + moved / kNominalBytes + draws * kNominalDraw +

@@ -60,8 +60,14 @@ RunResults results_of(Plan plan, Records records) {
     Record& record = found->second;
     ++results.builds[*record.build];
     results.seconds += record.seconds;
+    const double processor = record.spent ? record.spent->total : 0;
+    if (processor > 0 && results.processor_seconds) {
+      *results.processor_seconds += processor;
+    } else {
+      results.processor_seconds.reset();
+    }
     if (record.spent) {
-      results.told_seconds += record.seconds;
+      results.told_seconds += processor > 0 ? processor : record.seconds;
       results.spent.training += record.spent->training;
       results.spent.measuring += record.spent->measuring;
     }

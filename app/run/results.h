@@ -23,9 +23,11 @@ struct RunResults {
   PlanHead head = {};
   std::vector<std::string> metrics = {};  ///< that the plan names
   std::map<std::string, int> builds;  ///< number of planned cells that each build recorded, by build_name()
-  double seconds = 0;                 ///< sum over the recorded planned cells; 0 if times are left out
-  double told_seconds = 0;            ///< sum over the cells whose records have TimeSpent
-  TimeSpent spent = {};               ///< sum over the same cells
+  double seconds = 0;  ///< elapsed, summed over the recorded planned cells; 0 if times are left out
+  /// Processor time, summed over the same cells. Empty if an earlier build recorded one of them.
+  std::optional<double> processor_seconds = 0;
+  double told_seconds = 0;  ///< sum over the cells whose records have TimeSpent
+  TimeSpent spent = {};     ///< sum over the same cells
   /// Every planned cell; `missing` if it has no record. The cells of arms that do not sweep a path stand at
   /// every value of it.
   ResultTable table;

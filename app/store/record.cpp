@@ -135,7 +135,9 @@ class RecordReader : public nlohmann::json_sax<Json> {
       return;
     }
     if (!record.spent) record.spent.emplace();
-    if (key_ == "training_seconds") {
+    if (key_ == "processor_seconds") {
+      record.spent->total = value;
+    } else if (key_ == "training_seconds") {
       record.spent->training = value;
     } else if (key_ == "measuring_seconds") {
       record.spent->measuring = value;
@@ -179,6 +181,7 @@ std::string record_line(const Record& record) {
   json["message"] = record.message;
   json["timing"] = {{"seconds", record.seconds}, {"finished_at", record.finished_at}};
   if (record.spent) {
+    json["timing"]["processor_seconds"] = record.spent->total;
     json["timing"]["training_seconds"] = record.spent->training;
     json["timing"]["measuring_seconds"] = record.spent->measuring;
   }

@@ -21,12 +21,12 @@ struct Record {
   std::string message;
   MetricValues metrics;
   std::vector<TraceEntry> trace;
-  double seconds = 0;
+  double seconds = 0;                              ///< elapsed
   std::string finished_at;                         ///< UTC, ISO 8601
   std::map<std::string, std::string> arrays = {};  ///< checksums of the saved arrays' bytes, by name
   /// The build that wrote the journal, shared by all of its records. It is not part of the line.
   std::shared_ptr<const std::string> build = {};
-  std::optional<TimeSpent> spent = {};  ///< parts of `seconds`; absent in journals of earlier builds
+  std::optional<TimeSpent> spent = {};  ///< processor time; absent in journals of earlier builds
 };
 
 /// How much of a record is read. Most of a long journal is trace. Every part includes the arrays.

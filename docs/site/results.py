@@ -171,6 +171,16 @@ def place_text(point):
     return text
 
 
+def time_of(run):
+    """The processor seconds of a run. Runs of earlier builds have elapsed seconds alone, which other work lengthens."""
+    seconds = run.get("processor_seconds")
+    return seconds if is_number(seconds) else run.get("seconds")
+
+
+def has_processor_time(run):
+    return is_number(run.get("processor_seconds"))
+
+
 def time_text(seconds):
     if not is_number(seconds):
         return "–"
@@ -352,7 +362,8 @@ def run_page(ledger, stem):
     facts.append(("Cells", escaped(states if len(run.get("states", {})) > 1 else f"{cells} {next(iter(run.get('states', {})), '')}")))
     shares = [f"{100 * run[name]:.0f} % {what}" for name, what in (("training_share", "training"), ("measuring_share", "measuring"))
               if is_number(run.get(name))]
-    facts.append(("Processor time", escaped(time_text(run.get("seconds")) + (f" ({', '.join(shares)})" if shares else ""))))
+    facts.append(("Processor time" if has_processor_time(run) else "Elapsed time of all cells",
+                  escaped(time_text(time_of(run)) + (f" ({', '.join(shares)})" if shares else ""))))
     builds = "<br>".join(escaped(f"{build['name']}: {build['cells']} cells") for build in run.get("builds", []))
     facts.append(("Builds" if len(run.get("builds", [])) > 1 else "Build", builds))
     lines = [f"# {markdown(run['title'] or run['run'])}", ""]
@@ -432,17 +443,18 @@ def runs_page(ledger):
         rows.append([f'<td><a href="{stem}.html"><code>{escaped(run["run"])}</code></a></td>', f"<td>{escaped(run['title'])}</td>",
                      f"<td>{escaped(', '.join(sorted(map(short_work, works))))}</td>",
                      *(f"<td>{counts[v] or ''}</td>" for v in VERDICTS if v not in ("equivalent", "excluded")),
-                     f'<td data-sort="{run.get("seconds")}">{time_text(run.get("seconds"))}</td>'])
+                     f'<td data-sort="{time_of(run)}">{time_text(time_of(run))}{"" if has_processor_time(run) else " *"}</td>'])
     head = [f"<th>{name}</th>" for name in ("Run", "Title", "Paper", "reproduced", "refuted", "inconclusive", "Time")]
-    return "\n".join(["# Runs", "", "Each full run has a page with its figure, its claims and their points. Time is processor time.",
+    return "\n".join(["# Runs", "", "Each full run has a page with its figure, its claims and their points. Time is processor time. "
+                      "A star marks the elapsed time of all cells, which other work on the machine lengthens.",
                       "", raw(table(head, rows, "runs"))])
 
 
 def home_page(ledger, files):
     """The page of results. `files` is the text of docs/results/index.md, which describes the files."""
     builds = {build["name"] for run in ledger.runs.values() for build in run.get("builds", [])}
-    seconds = sum(run["seconds"] for run in ledger.runs.values() if is_number(run.get("seconds")))
-    links = [f"- [Runs](runs): {len(ledger.runs)} runs, {seconds / 3600:.0f} hours of processor time, {len(builds)} builds"]
+    seconds = sum(time_of(run) for run in ledger.runs.values() if is_number(time_of(run)))
+    links = [f"- [Runs](runs): {len(ledger.runs)} runs, {seconds / 3600:.0f} hours, {len(builds)} builds"]
     if ledger.checks:
         links.append(f"- [Theorem checks](checks.json): {len(ledger.checks)} statements, computed")
     head, *parts = re.split(r"^(?=## )", files, flags=re.M)

@@ -17,7 +17,7 @@ Record example() {
       {"third", 1.0 / 3}, {"tiny", 5e-324}, {"negative_zero", -0.0}, {"large", 1.7976931348623157e308}};
   record.trace = {{0, {{"third", 0.1}}}, {9007199254740992, {{"third", 0.1 + 0.2}}}};
   record.seconds = 1.25;
-  record.spent = {1, 0.1};
+  record.spent = {1.2, 1, 0.1};
   record.finished_at = "2026-01-31T12:00:00Z";
   return record;
 }
@@ -39,6 +39,7 @@ TEST_CASE("record: every bit comes back from one line") {
   CHECK(read.trace[1].metrics == record.trace[1].metrics);
   CHECK(read.seconds == record.seconds);
   REQUIRE(read.spent);
+  CHECK(read.spent->total == record.spent->total);
   CHECK(read.spent->training == record.spent->training);
   CHECK(read.spent->measuring == record.spent->measuring);
   CHECK(read.finished_at == record.finished_at);
