@@ -20,10 +20,12 @@ import re
 import zlib
 from collections import Counter
 from pathlib import Path
+from statistics import NormalDist
 from urllib.parse import quote
 
 VERDICTS = ("reproduced", "refuted", "equivalent", "inconclusive", "excluded")
 SAID = {"outside": "outside the regime"}
+SOURCES = ("Dikkala et al. 2023", "Nielsen et al. 2025", "Nguyen et al. 2025", "Guo et al. 2025", "Nguyen et al. (slides)")
 LONGEST_WORDS = 150  # characters of a claim's words in the table of all claims
 WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"  # tables need the width of the contents beside a page
 NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(((?:[^()\s]*/)?runs/)([^()\s/#]+)\.json"
@@ -265,6 +267,25 @@ def decision(claim):
     return {} if index is None else claim["points"][index]
 
 
+def student_quantile(level, pairs):
+    """The quantile of Student's t for a two-sided interval, by its expansion about the normal one (Abramowitz and Stegun, 26.7.5)."""
+    z, n = NormalDist().inv_cdf((1 + level) / 2), max(1, pairs - 1)
+    return z + (z**3 + z) / (4 * n) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2) + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3)
+
+
+def is_fragile(claim):
+    """Whether the interval of a claim of direction ends within one standard error of the line that decides it, which is 0
+    for differences and for logarithms of ratios."""
+    point = decision(claim)
+    ends = point.get("interval")
+    if claim["verdict"] not in ("reproduced", "refuted", "inconclusive") or "~" in str(claim.get("statement")) \
+            or not (isinstance(ends, list) and len(ends) == 2 and all(map(is_number, ends)) and is_number(point.get("estimate"))):
+        return False
+    half = (ends[1] - ends[0]) / 2
+    error = half / student_quantile(point.get("level") or 0.95, point.get("pairs") or 30)
+    return error > 0 and abs(abs(point["estimate"]) - half) < error
+
+
 def short_work(work):
     """A short name of a work: authors and year, or authors and what is in brackets at the end."""
     found = re.match(r"([^,]*),.*(\([^()]*\))$", work) if len(work) > 45 else None
@@ -399,7 +420,9 @@ def counts_table(ledger):
         key = (family["work"] == "", short_work(family["work"]), family["origin"] != "paper")
         families, claims = counts.setdefault(key, (Counter(), Counter()))
         families[family["verdict"]] += 1
+        families["depends"] += {"reproduced", "refuted"} <= {line["verdict"] for line in members}
         claims.update(line["verdict"] for line in members)
+        claims["fragile"] += sum(is_fragile(ledger.judged[line["run"], line["id"]]) for line in members)
     used = [v for v in VERDICTS if any(f[v] or c[v] for f, c in counts.values())]
     rows = []
     for (_, work, is_ours), (families, claims) in sorted(counts.items()):
@@ -408,14 +431,33 @@ def counts_table(ledger):
         for v in used:
             link = f'<a href="{query(paper=work, whose=origin, verdict=v)}">{claims[v]}</a>'
             cells.append(f"<td>{families[v]} ({link})</td>" if claims[v] else "<td></td>")
+        cells.append(f"<td>{families['depends'] or ''}</td>")
+        fragile = f'<a href="{query(paper=work, whose=origin, fragile="fragile")}">{claims["fragile"]}</a>'
+        cells.append(f"<td>{f'({fragile})' if claims['fragile'] else ''}</td>")
         rows.append(cells)
-    return table([f"<th>{name}</th>" for name in ("Paper", "Whose", *used)], rows, "counts")
+    return table([f"<th>{name}</th>" for name in ("Paper", "Whose", *used, "depends", "fragile")], rows, "counts")
+
+
+def summary_table(ledger):
+    """How many statements of each of the five sources, and of all other papers, hold, depend, fail and are open."""
+    words = {"reproduced": "hold", "refuted": "fail", "equivalent": "too small to matter", "inconclusive": "open"}
+    columns = ("hold", "fail", "depend on the setting", "too small to matter", "open")
+    counts = {work: Counter() for work in (*SOURCES, "all other papers")}
+    for family, members in zip(ledger.families, ledger.members):
+        if family["origin"] != "paper":
+            continue
+        work = short_work(family["work"])
+        is_mixed = {"reproduced", "refuted"} <= {line["verdict"] for line in members}
+        counts[work if work in counts else "all other papers"]["depend on the setting" if is_mixed else words.get(family["verdict"])] += 1
+    rows = [[f"<td>{escaped(work)}</td>", *(f"<td>{found[column] or ''}</td>" for column in columns)] for work, found in counts.items()]
+    return table([f"<th>{name}</th>" for name in ("Paper", *columns)], rows, "counts summary")
 
 
 def claims_table(ledger):
     """All claims, with filters by column (tables.js)."""
     head = ['<th data-filter="verdict">Verdict</th>', "<th>Claim</th>", '<th data-filter="paper">Paper</th>',
-            '<th data-filter="whose">Whose</th>', '<th data-filter="reading">Reading</th>', "<th>Number</th>", "<th>p (Holm)</th>"]
+            '<th data-filter="whose">Whose</th>', '<th data-filter="reading">Reading</th>', "<th>Number</th>",
+            '<th data-filter="fragile">Line</th>', "<th>p (Holm)</th>"]
     rows = []
     for line in ledger.claims:
         words = ledger.words(line)
@@ -431,6 +473,7 @@ def claims_table(ledger):
                      f"<td>{escaped(short_work(ledger.work(line)))}</td>", f"<td>{escaped(line['origin'])}</td>",
                      f"<td>{escaped(line['reading'])}</td>",
                      f'<td class="numbers" data-sort="{found[0] if found else ""}">{scale_text(point)}{estimate_text(point)}{level_text(point)}</td>',
+                     f'<td>{"fragile" if is_fragile(claim) else ""}</td>',
                      f'<td data-sort="{p if is_number(p) else 2}">{p_text(p)}</td>'])
     return table(head, rows, "claims", ' data-rows="40"')
 
@@ -458,12 +501,19 @@ def home_page(ledger, files):
     if ledger.checks:
         links.append(f"- [Theorem checks](checks.json): {len(ledger.checks)} statements, computed")
     head, *parts = re.split(r"^(?=## )", files, flags=re.M)
+    findings = [part for part in parts if part.startswith("## Five findings")]
+    parts = [part for part in parts if part not in findings]
     return "\n".join([
         "# Results", "",
         f"This page has every claim that moelab judged in its full runs: {len(ledger.claims)} claims in {len(ledger.families)} "
         "families. A family has all claims that test the same words of a paper. Its main readings decide its verdict. "
         "[Verdicts](../explanation/verdicts.md) explains the words.", "", *links, "",
-        "## By paper", "", "Numbers of families, with claims in brackets. A number in brackets leads to its claims.", "", raw(counts_table(ledger)),
+        "## Summary", "", "Numbers of statements that the papers make, by what came out. A statement that depends on the setting holds in "
+        "one claim and fails in another.", "", raw(summary_table(ledger)),
+        *(part.strip() + "\n" for part in findings),
+        "## By paper", "", "Numbers of families, with claims in brackets. A number in brackets leads to its claims. A family that "
+        "*depends* holds in one claim and fails in another. A claim is *fragile* if its interval ends within one standard error "
+        "of the line that decides.", "", raw(counts_table(ledger)),
         "## Claims", "", "Type words to search. Click on a head to sort. A claim leads to its run.", "", raw(claims_table(ledger)),
         *(part.strip() + "\n" for part in parts),
         "## Files", "", head.split("\n", 1)[-1].strip(), ""])

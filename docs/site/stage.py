@@ -329,7 +329,9 @@ def stage(folder, xml):
     stage_.broken += ledger.missing
     of_arms = tables.load(ROOT / "docs" / "results")
     scenarios = results.scenario_runs(ROOT / "scenarios", ledger)
-    made = results.pages(ledger, (ROOT / "docs" / "results" / "index.md").read_text())
+    index = "docs/results/index.md"
+    made = results.pages(ledger, with_results((ROOT / index).read_text(), index, "results/index.md", ledger, of_arms, scenarios,
+                                              stage_.broken))
     stage_.pages |= {file: page for file, (page, _) in made.items()}
     split = [stage_.split_scenario(), stage_.split_theorems()]
     headings = re.findall(r"^### (.*)$", (ROOT / "docs" / GLOSSARY).read_text(), flags=re.M)

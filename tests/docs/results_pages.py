@@ -178,9 +178,40 @@ class Pages(unittest.TestCase):
         shown = Shown(home)
         self.assertIn("3 claims in 3 families", home)
         self.assertIn("Doe 2020 paper 2 ( 2 )", shown.text)
+        self.assertNotIn("fragile=fragile", " ".join(shown.links))
         self.assertIn("index.html?paper=Doe%202020&whose=ours&verdict=refuted#claims", shown.links)
         self.assertIn("runs/y.html#claim-a", shown.links)
         self.assertLess(home.index("## Claims"), home.index("## More"))
+
+    def test_findings_come_before_the_claims(self):
+        home = results.home_page(ledger_of([run("x", [claim("a")])]), "# R\n\nF.\n\n## Five findings\n\n1. One.\n\n## More\n")
+        places = [home.index(head) for head in ("## Summary", "## Five findings", "## By paper", "## Claims", "## More")]
+        self.assertEqual(places, sorted(places))
+        self.assertEqual(home.count("## Five findings"), 1)
+
+    def test_a_family_depends_if_it_holds_here_and_fails_there(self):
+        ledger = ledger_of([run("x", [claim("a")]), run("y", [claim("a", "refuted")])])
+        ledger.families, ledger.members = ledger.families[:1], [sum(ledger.members, [])]
+        self.assertIn("<td>1</td>", results.counts_table(ledger)[2])
+        row = next(line for line in results.summary_table(ledger) if "all other papers" in line)
+        self.assertEqual(row, "<tr><td>all other papers</td><td></td><td></td><td>1</td><td></td><td></td></tr>")
+
+    def test_a_claim_is_fragile_within_one_standard_error_of_its_line(self):
+        # Ten pairs: the quantile is 2.262, so the standard error of ± .2262 is .1.
+        def fragile(estimate, half=0.2262, verdict="reproduced", **fields):
+            point = POINT | {"estimate": estimate, "interval": [estimate - half, estimate + half], "pairs": 10, "verdict": verdict}
+            return results.is_fragile(claim("a", verdict, points=[point], **fields))
+
+        self.assertTrue(fragile(0.25))
+        self.assertTrue(fragile(-0.32, verdict="refuted"))
+        self.assertFalse(fragile(0.33))
+        self.assertTrue(fragile(0.2, verdict="inconclusive"))
+        self.assertFalse(fragile(0.1, verdict="inconclusive"))
+        self.assertFalse(fragile(0.25, statement="a ~ b"))  # another line
+        self.assertFalse(fragile(0.25, verdict="equivalent"))
+        self.assertFalse(results.is_fragile(claim("a", points=[])))
+        for pairs, quantile in ((3, 4.3027), (5, 2.7764), (20, 2.0930)):  # tables of Student's t
+            self.assertAlmostEqual(results.student_quantile(0.95, pairs) / quantile, 1, delta=0.04)
 
     def test_missing_and_old_lists_are_reported(self):
         self.assertEqual(ledger_of([run("x", [claim("a")])]).missing, [])
