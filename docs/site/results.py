@@ -26,6 +26,7 @@ from urllib.parse import quote
 VERDICTS = ("reproduced", "refuted", "equivalent", "inconclusive", "excluded")
 SAID = {"outside": "outside the regime"}
 SOURCES = ("Dikkala et al. 2023", "Nielsen et al. 2025", "Nguyen et al. 2025", "Guo et al. 2025", "Nguyen et al. (slides)")
+SEED_STEPS = (50, 200, 1000)
 LONGEST_WORDS = 150  # characters of a claim's words in the table of all claims
 WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"  # tables need the width of the contents beside a page
 NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(((?:[^()\s]*/)?runs/)([^()\s/#]+)\.json"
@@ -453,6 +454,19 @@ def summary_table(ledger):
     return table([f"<th>{name}</th>" for name in ("Paper", *columns)], rows, "counts summary")
 
 
+def open_table(ledger):
+    """What would decide the open claims of papers, in their main reading."""
+    reasons = ["no number of seeds at the present spread", *(f"up to {most} seeds" for most in SEED_STEPS),
+               f"more than {SEED_STEPS[-1]} seeds; a smallest effect could make them equivalent"]
+    counts = Counter()
+    for line in ledger.claims:
+        if (line["origin"], line["reading"], line["verdict"]) == ("paper", "main", "inconclusive"):
+            seeds = ledger.judged[line["run"], line["id"]].get("seeds_to_decide")
+            counts[1 + sum(seeds > most for most in SEED_STEPS) if is_number(seeds) else 0] += 1
+    rows = [[f"<td>{reason}</td>", f"<td>{counts[i] or ''}</td>"] for i, reason in enumerate(reasons)]
+    return table(["<th>What would decide</th>", "<th>Claims</th>"], rows[1:] + rows[:1], "counts summary")
+
+
 def claims_table(ledger):
     """All claims, with filters by column (tables.js)."""
     head = ['<th data-filter="verdict">Verdict</th>', "<th>Claim</th>", '<th data-filter="paper">Paper</th>',
@@ -514,6 +528,8 @@ def home_page(ledger, files):
         "## By paper", "", "Numbers of families, with claims in brackets. A number in brackets leads to its claims. A family that "
         "*depends* holds in one claim and fails in another. A claim is *fragile* if its interval ends within one standard error "
         "of the line that decides.", "", raw(counts_table(ledger)),
+        "## Open claims of papers", "", "Claims in their main reading. The page of a run says for each of its open claims how many seeds "
+        "would decide it.", "", raw(open_table(ledger)),
         "## Claims", "", "Type words to search. Click on a head to sort. A claim leads to its run.", "", raw(claims_table(ledger)),
         *(part.strip() + "\n" for part in parts),
         "## Files", "", head.split("\n", 1)[-1].strip(), ""])

@@ -196,6 +196,13 @@ class Pages(unittest.TestCase):
         row = next(line for line in results.summary_table(ledger) if "all other papers" in line)
         self.assertEqual(row, "<tr><td>all other papers</td><td></td><td></td><td>1</td><td></td><td></td></tr>")
 
+    def test_open_claims_are_counted_by_what_would_decide_them(self):
+        lines = results.open_table(ledger_of([run("x", [
+            claim("a", "inconclusive", seeds_to_decide=50), claim("b", "inconclusive", seeds_to_decide=51),
+            claim("c", "inconclusive"), claim("d", "inconclusive", origin="ours"), claim("e")])]))
+        counts = re.findall(r"<td>(\d*)</td></tr>", "".join(lines))
+        self.assertEqual(counts, ["1", "1", "", "", "1"])
+
     def test_a_claim_is_fragile_within_one_standard_error_of_its_line(self):
         # Ten pairs: the quantile is 2.262, so the standard error of ± .2262 is .1.
         def fragile(estimate, half=0.2262, verdict="reproduced", **fields):
