@@ -414,6 +414,11 @@ def query(**fields):
     return "index.html?" + "&amp;".join(f"{name}={quote(value)}" for name, value in fields.items()) + "#claims"
 
 
+def is_mixed(members):
+    """Whether a family holds in one claim and fails in another."""
+    return {"reproduced", "refuted"} <= {line["verdict"] for line in members}
+
+
 def counts_table(ledger):
     """Counts of families and of claims by verdict, for each work and origin."""
     counts = {}
@@ -421,7 +426,7 @@ def counts_table(ledger):
         key = (family["work"] == "", short_work(family["work"]), family["origin"] != "paper")
         families, claims = counts.setdefault(key, (Counter(), Counter()))
         families[family["verdict"]] += 1
-        families["depends"] += {"reproduced", "refuted"} <= {line["verdict"] for line in members}
+        families["depends"] += is_mixed(members)
         claims.update(line["verdict"] for line in members)
         claims["fragile"] += sum(is_fragile(ledger.judged[line["run"], line["id"]]) for line in members)
     used = [v for v in VERDICTS if any(f[v] or c[v] for f, c in counts.values())]
@@ -448,8 +453,8 @@ def summary_table(ledger):
         if family["origin"] != "paper":
             continue
         work = short_work(family["work"])
-        is_mixed = {"reproduced", "refuted"} <= {line["verdict"] for line in members}
-        counts[work if work in counts else "all other papers"]["depend on the setting" if is_mixed else words.get(family["verdict"])] += 1
+        outcome = "depend on the setting" if is_mixed(members) else words.get(family["verdict"])
+        counts[work if work in counts else "all other papers"][outcome] += 1
     rows = [[f"<td>{escaped(work)}</td>", *(f"<td>{found[column] or ''}</td>" for column in columns)] for work, found in counts.items()]
     return table([f"<th>{name}</th>" for name in ("Paper", *columns)], rows, "counts summary")
 
@@ -597,7 +602,7 @@ def paper_summary(ledger, stems, here):
         counts = Counter(family["verdict"] for family, _ in chosen)
         parts = [f"{counts[v]} {word}" for v, word in (("reproduced", "hold"), ("refuted", "fail"), ("equivalent", "are too small to matter"),
                                                        ("inconclusive", "are open")) if counts[v] or v == "inconclusive"]
-        mixed = sum({"reproduced", "refuted"} <= {line["verdict"] for line in members} for _, members in chosen)
+        mixed = sum(is_mixed(members) for _, members in chosen)
         sentences.append(f"Of {len(chosen)} {whose}, {', '.join(parts[:-1]) + ' and ' if parts[:-1] else ''}{parts[-1]}."
                          + (f" {mixed} of them hold{'s' if mixed == 1 else ''} in one claim and fail{'s' if mixed == 1 else ''} in another."
                             if mixed else ""))
