@@ -26,6 +26,8 @@ constexpr double kMapMargin = 4, kMapName = 11;
 constexpr double kLabelRoom = kLabelLine + 3;
 /// Share of the range that is left free around the points.
 constexpr double kPadding = 0.03;
+/// A spread below this share of the coordinates is rounding.
+constexpr double kLeastSpread = 1e-5;
 
 /// What is drawn: labels by their look, in the order of the labels; then what else.
 struct EmbeddingEntries {
@@ -109,7 +111,9 @@ std::pair<double, double> embedding_range(const Embedding& embedding, double Emb
         low = std::min(low, point.*coordinate);
         high = std::max(high, point.*coordinate);
       }
-  if (!(low < high)) return {-1, 1};
+  if (low > high) return {-1, 1};
+  const double middle = low + (high - low) / 2, farthest = std::max(std::abs(low), std::abs(high));
+  if (high - low <= kLeastSpread * farthest) return {middle - 1, middle + 1};
   const double padding = kPadding * (high - low);
   return {low - padding, high + padding};
 }

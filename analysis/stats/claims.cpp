@@ -187,30 +187,6 @@ void judge_differences(const std::vector<double>& differences, const DecisionRul
   if (point.seeds_to_decide) point.verdict_then = verdict_with(*point.seeds_to_decide);
 }
 
-void judge_signs(const Interval& range, int tests, bool is_sequential, ClaimPoint& point) {
-  const SignCounts& signs = *point.signs;
-  const int decidable = signs.below + signs.above;
-  add_note(point, fmt::format("{} on {} decidable of {} pairs, {} below and {} above",
-                              is_sequential ? "sign sequence" : "sign test", decidable, point.pairs,
-                              signs.below, signs.above));
-  if (!is_decided_by_signs(range)) {
-    add_note(point, has_lower_end(range) && has_upper_end(range)
-                        ? "censored values cannot show that sides are equal"
-                        : "censored values cannot show by how much sides differ");
-    return;
-  }
-  const int supporting = has_upper_end(range) ? signs.below : signs.above, opposing = decidable - supporting;
-  point.p_values = PointPValues{signs_p_value(supporting, decidable, is_sequential),
-                                signs_p_value(opposing, decidable, is_sequential)};
-  if (!is_sequential && decidable < kLeastDecidablePairs)
-    add_note(point, fmt::format("a verdict needs {} decidable pairs", kLeastDecidablePairs));
-  point.verdict = sign_verdict(supporting, opposing, tests, is_sequential);
-  if (point.verdict != Verdict::inconclusive) return;
-  point.seeds_to_decide = seeds_for_signs(supporting, opposing, point.pairs, tests, is_sequential);
-  if (point.seeds_to_decide)
-    point.verdict_then = supporting > opposing ? Verdict::reproduced : Verdict::refuted;
-}
-
 namespace {
 
 /// Whether a step of a monotone trend does not oppose the trend. Such a step decides nothing.
@@ -391,12 +367,40 @@ void apply_losses(const Losses& losses, ClaimPoint& point) {
     point.verdict = Verdict::inconclusive;
 }
 
+/// Sets verdict, p values and seeds_to_decide from point.signs if signs decide the claimed range of l / r
+/// − 1. Other points stay inconclusive. `pairs` counts those that a diverged cell lost, too. Adds to the
+/// note.
+void judge_signs(const Interval& range, int pairs, int tests, bool is_sequential, ClaimPoint& point) {
+  const SignCounts& signs = *point.signs;
+  const int decidable = signs.below + signs.above;
+  add_note(point, fmt::format("{} on {} decidable of {} pairs, {} below and {} above",
+                              is_sequential ? "sign sequence" : "sign test", decidable, pairs, signs.below,
+                              signs.above));
+  if (!is_decided_by_signs(range)) {
+    add_note(point, has_lower_end(range) && has_upper_end(range)
+                        ? "censored values cannot show that sides are equal"
+                        : "censored values cannot show by how much sides differ");
+    return;
+  }
+  const int supporting = has_upper_end(range) ? signs.below : signs.above, opposing = decidable - supporting;
+  point.p_values = PointPValues{signs_p_value(supporting, decidable, is_sequential),
+                                signs_p_value(opposing, decidable, is_sequential)};
+  if (!is_sequential && decidable < kLeastDecidablePairs)
+    add_note(point, fmt::format("a verdict needs {} decidable pairs", kLeastDecidablePairs));
+  point.verdict = sign_verdict(supporting, opposing, tests, is_sequential);
+  if (point.verdict != Verdict::inconclusive) return;
+  point.seeds_to_decide = seeds_for_signs(supporting, opposing, pairs, tests, is_sequential);
+  if (point.seeds_to_decide)
+    point.verdict_then = supporting > opposing ? Verdict::reproduced : Verdict::refuted;
+}
+
 /// Judges a point of too few pairs by the signs of its pairs and losses.
 void judge_losses(const JudgedClaim& claim, const Losses& losses, int tests, ClaimPoint& point) {
   const bool supporting_is_below = !has_lower_end(claim.pointed.range);
   point.signs->below += supporting_is_below ? losses.supporting : losses.opposing;
   point.signs->above += supporting_is_below ? losses.opposing : losses.supporting;
-  judge_signs(claim.pointed.range, tests, claim.is_sequential, point);
+  const int pairs = point.pairs + losses.supporting + losses.opposing;
+  judge_signs(claim.pointed.range, pairs, tests, claim.is_sequential, point);
 }
 
 void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, ClaimPoint& point) {

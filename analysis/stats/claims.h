@@ -356,10 +356,6 @@ struct DecisionRule {
 /// Sets verdict, p values and seeds_to_decide from at least kMinimumPairs differences.
 void judge_differences(const std::vector<double>& differences, const DecisionRule& rule, ClaimPoint& point);
 
-/// Sets the same fields from point.signs if signs decide the claimed range of l / r − 1. Other points stay
-/// inconclusive. Adds to the note.
-void judge_signs(const Interval& range, int tests, bool is_sequential, ClaimPoint& point);
-
 /// Appends a sentence to the point's note.
 void add_note(ClaimPoint& point, const std::string& sentence);
 

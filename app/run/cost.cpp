@@ -150,6 +150,16 @@ double fit_seconds(const TrainOptions& train, double steps, double samples, int 
   return rows * experts * (is_likelihood ? kNominalLikelihood : kNominalFit);
 }
 
+/// The seconds of the Bayes predictions, which are computed once. Each of them reads every number that the
+/// problem keeps.
+double bayes_seconds(const CellShape& shape, double tests) {
+  const DataOptions& data = shape.options.experiment.data;
+  const GeneratorKind& kind = data.entry();
+  const Matrix one = Matrix::Zero(1, shape.layout.sample_dim());
+  if (!kind.kept_numbers || !shape.small_problem->bayes_prediction(one)) return 0;
+  return tests * kind.kept_numbers(data.options(), shape.layout) * kNominalBayes;
+}
+
 }  // namespace
 
 CellCost estimated_cost(const Cell& cell, PassMeter& meter) {
@@ -190,7 +200,7 @@ CellCost estimated_cost(const Cell& cell, PassMeter& meter) {
   const double draws = (train_samples + tests + (population ? steps * batch : 0)) *
                        (layout.sample_dim() + layout.target_dim());
   cost.seconds = cost.operations / kNominalSpeed + moved / kNominalBytes + draws * kNominalDraw +
-                 fit_seconds(train, steps, train_samples, network.experts());
+                 fit_seconds(train, steps, train_samples, network.experts()) + bayes_seconds(shape, tests);
   // A first estimate of the size. It selects the cells whose memory is measured.
   const double block = std::min<double>(network.block_samples(), measured);
   const double numbers = (measured + train_samples) * (layout.sample_dim() + layout.target_dim());

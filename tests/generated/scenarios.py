@@ -383,10 +383,17 @@ def repaired(language, draw, document, errors_of, tries=30):
 
 
 def keep_small(document):
-    """The repair may drop the points of population gradients. For minimum_norm, the default points take minutes a step."""
+    """Keeps apart what takes minutes together, and what `plan` says so of.
+
+    The repair may drop the points of population gradients. For minimum_norm, the default points take minutes a step.
+    A Bayes prediction reads the mean of every leaf of a hierarchy, for every test row.
+    """
     train = document.get("train", {})
     if train.get("gradient") == "population" and "minimum_norm" in json.dumps(document):
         train.setdefault("points", SIZES["points"][0])
+    data = document.get("data", {})
+    if data.get("test_samples", 0) >= LARGE_TEST_SET and isinstance(data.get("hierarchy"), dict):
+        data["hierarchy"]["branching"] = 2
 
 
 def mended(language, draw, document, error):

@@ -238,6 +238,26 @@ TEST_CASE("fewer than three pairs, and pairs that are not complete, are inconclu
   CHECK(judged(less, elsewhere).verdict == Verdict::reproduced);
 }
 
+TEST_CASE("a side that diverged in every seed loses, by the signs of all pairs") {
+  const auto judged_with = [](int seeds, int diverged) {
+    ResultTable table = make_table(seeds, doubled);
+    for (ResultRow& row : table.rows)
+      if (row.arm == "b" && row.seed < diverged) row.state = "diverged";
+    return judged(versus("loss", "<", R"(, "at": "last", "diverged": "loses")"), table);
+  };
+  const ClaimResult decided = judged_with(8, 8);
+  CHECK(decided.verdict == Verdict::reproduced);
+  CHECK(decided.points[0].pairs == 0);
+  CHECK(decided.points[0].note.find("sign test on 8 decidable of 8 pairs") != std::string::npos);
+  const ClaimResult open = judged_with(4, 4);
+  CHECK(open.verdict == Verdict::inconclusive);
+  REQUIRE(open.points[0].seeds_to_decide);
+  CHECK(*open.points[0].seeds_to_decide > 4);
+  CHECK(*open.points[0].seeds_to_decide <= 8);
+  // Two of four pairs are left, and the other two count as well.
+  CHECK(judged_with(4, 2).points[0].note.find("of 4 pairs") != std::string::npos);
+}
+
 TEST_CASE("losses of two routers that the task does not teach decide nothing") {
   const auto table_of = [](bool is_left, bool is_right) {
     ResultTable table = doubled_table();

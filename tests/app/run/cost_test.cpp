@@ -62,6 +62,15 @@ TEST_CASE("cost: fits from many starts count their evaluations") {
   CHECK(estimated_cost(cold.cells[0]).seconds == doctest::Approx(kNominalFit * 3 * 1000 * 3000).epsilon(0.2));
 }
 
+TEST_CASE("cost: a Bayes prediction reads the mean of every cluster") {
+  const auto seconds = [](const std::string& clusters) {
+    return estimated_cost(tiny_scenario({"data.test_samples=40000", "data.clusters=" + clusters}).cells[0])
+        .seconds;
+  };
+  CHECK(seconds("100000") > 10 * seconds("1000"));
+  CHECK(seconds("100000") > 40000 * 1e5 * kNominalBayes);
+}
+
 TEST_CASE("cost: of the missing cells alone, and it says what it is learned from") {
   const Scenario scenario = tiny_scenario();
   Records records;

@@ -246,6 +246,22 @@ TEST_CASE("inputs that an arm's data do not have are refused before anything is 
   CHECK_NOTHROW(expand_scenario(document, "", {}));
 }
 
+TEST_CASE("embedding: points that differ by rounding alone have a range around them") {
+  const auto range_of = [](double low, double high) {
+    Embedding embedding;
+    embedding.panels.emplace_back().points = {{.x = low}, {.x = high}};
+    return embedding_range(embedding, &EmbeddingPoint::x);
+  };
+  CHECK(range_of(5, 5) == std::pair(4.0, 6.0));
+  const auto [below, above] = range_of(-4.1540001e-16, -4.154e-16);
+  CHECK(below == doctest::Approx(-1));
+  CHECK(above == doctest::Approx(1));
+  const auto [low, high] = range_of(1, 2);
+  CHECK(low < 1);
+  CHECK(high > 2);
+  CHECK(high < 3);
+}
+
 TEST_CASE("panels without a cell are named; arrays that were not saved are an error") {
   const TemporaryFolder folder;
   RunResults results = example();
