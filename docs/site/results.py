@@ -517,6 +517,8 @@ def home_page(ledger, files):
     builds = {build["name"] for run in ledger.runs.values() for build in run.get("builds", [])}
     seconds = sum(time_of(run) for run in ledger.runs.values() if is_number(time_of(run)))
     links = [f"- [Runs](runs): {len(ledger.runs)} runs, {seconds / 3600:.0f} hours, {len(builds)} builds"]
+    if ledger.families:
+        links.append("- [Refuted statements of papers](families.json): what refutes them, what does not, and what that depends on")
     if ledger.checks:
         links.append(f"- [Theorem checks](checks.json): {len(ledger.checks)} statements, computed")
     head, *parts = re.split(r"^(?=## )", files, flags=re.M)
@@ -562,11 +564,64 @@ def checks_page(ledger):
     return "\n".join(lines)
 
 
+def claim_link(line, stem, page="runs/"):
+    return f'<a href="{page}{stem}.html#{anchor(line["id"])}"><code>{escaped(line["run"])}.<wbr>{escaped(line["id"])}</code></a>'
+
+
+def what_it_depends_on(ledger, members):
+    """Why one claim of a family is refuted and another one is not, by what was computed."""
+    refuted = [line for line in members if line["verdict"] == "refuted"]
+    parts = []
+    for line in refuted:
+        points = [point for point in ledger.judged[line["run"], line["id"]]["points"] if point.get("verdict") != "outside"]
+        against = [place_text(point) for point in points if point.get("verdict") == "refuted"]
+        holds = [place_text(point) for point in points if point.get("verdict") == "reproduced"]
+        if against and holds:
+            parts.append(f"{escaped(line['id'])} holds at {escaped('; '.join(holds))}, not at {escaped('; '.join(against))}")
+    if any(line["verdict"] == "reproduced" for line in members):
+        parts.append("the setting: another claim holds")
+    elif any(line["verdict"] in ("inconclusive", "equivalent") for line in members):
+        parts.append("the setting: another claim is open, or its effect is too small to matter")
+    if parts:
+        return ". ".join(part[0].upper() + part[1:] for part in parts) + "."
+    return "Nothing that was tried." if len(members) > 1 else "No other claim tests these words."
+
+
+def refuted_page(ledger):
+    """Both sides of every refuted statement of a paper: what refutes it, what does not, and what the verdict depends on."""
+    groups = {}
+    for family, members in zip(ledger.families, ledger.members):
+        if family["origin"] == "paper" and any(line["verdict"] == "refuted" for line in members):
+            groups.setdefault(short_work(family["work"]), []).append(members)
+    lines = ["# Refuted statements of papers", "", "Each row is a statement of a paper that a claim refutes, in its main reading or in another. "
+             "The second column has every claim that refutes it, and the third has all other claims that test the same words. "
+             "A claim leads to its run, with the figure. The last column says what the verdict depends on, as far as it was computed. "
+             "[Disputed verdicts](../explanation/disputed_verdicts.md) and the pages of the papers say more.", ""]
+    for work, families in sorted(groups.items()):
+        rows = []
+        for members in families:
+            cells = [[], []]
+            for line in members:
+                point = decision(ledger.judged[line["run"], line["id"]])
+                reading = "" if line["reading"] == "main" else f", {escaped(line['reading'])} reading"
+                verdict = "" if line["verdict"] == "refuted" else f"{escaped(line['verdict'])}"
+                estimate = estimate_text(point)
+                facts = ", ".join(filter(None, [verdict, estimate and scale_text(point) + estimate])) + reading
+                cells[line["verdict"] != "refuted"].append(f'<div>{claim_link(line, ledger.stems[line["run"]])} <span class=small>{facts}</span></div>')
+            rows.append([f'<td class="words">{escaped(ledger.words(members[0]))}</td>', f'<td>{"".join(cells[0])}</td>',
+                         f'<td>{"".join(cells[1])}</td>', f"<td>{what_it_depends_on(ledger, members)}</td>"])
+        head = [f"<th>{title}</th>" for title in ("Statement", "Refuted by", "Other claims", "It depends on")]
+        lines += [f"## {markdown(work)}", "", raw(table(head, rows, "claims"))]
+    return "\n".join(lines)
+
+
 def pages(ledger, files):
     """The pages of results as Markdown: {file of docs/results that each page shows: (page, text)}. Links are those
     that the file would have."""
     made = {"docs/results/index.md": ("results/index.md", home_page(ledger, files)),
             "docs/results/runs": ("results/runs/index.md", runs_page(ledger))}
+    if ledger.families:
+        made["docs/results/families.json"] = ("results/refuted.md", refuted_page(ledger))
     for stem in ledger.runs:
         made[f"docs/results/runs/{stem}.json"] = (f"results/runs/{stem}.md", run_page(ledger, stem))
     if ledger.checks:

@@ -196,6 +196,21 @@ class Pages(unittest.TestCase):
         row = next(line for line in results.summary_table(ledger) if "all other papers" in line)
         self.assertEqual(row, "<tr><td>all other papers</td><td></td><td></td><td>1</td><td></td><td></td></tr>")
 
+    def test_a_refuted_statement_has_both_sides(self):
+        ledger = ledger_of([run("x", [claim("a")]), run("y", [claim("a", "refuted"), claim("b", "refuted"), claim("c")])])
+        ledger.families, ledger.members = ledger.families[:3], [ledger.members[0] + ledger.members[1], *ledger.members[2:]]
+        rows = [line for line in results.refuted_page(ledger).splitlines() if line.startswith("<tr><td")]
+        self.assertEqual(len(rows), 2)  # c is not refuted
+        self.assertIn("y.<wbr>a", rows[0].split("<td>")[1])
+        self.assertIn("x.<wbr>a", rows[0].split("<td>")[2])
+        self.assertIn("The setting: another claim holds.", rows[0])
+        self.assertIn("No other claim tests these words.", rows[1])
+
+    def test_a_refuted_claim_that_holds_elsewhere_depends_on_the_point(self):
+        points = [POINT | {"verdict": "reproduced", "at": {"n": 1}}, POINT | {"verdict": "refuted", "at": {"n": 2}}]
+        ledger = ledger_of([run("x", [claim("a", "refuted", points)])])
+        self.assertEqual(results.what_it_depends_on(ledger, ledger.members[0]), "A holds at n = 1, not at n = 2.")
+
     def test_open_claims_are_counted_by_what_would_decide_them(self):
         lines = results.open_table(ledger_of([run("x", [
             claim("a", "inconclusive", seeds_to_decide=50), claim("b", "inconclusive", seeds_to_decide=51),
