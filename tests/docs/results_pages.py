@@ -340,9 +340,9 @@ class Tables(unittest.TestCase):
 class Shipped(unittest.TestCase):
     FOLDER = ROOT / "docs" / "results"
 
-    def test_a_run_takes_at_most_20_kilobytes_on_average(self):
-        runs = len(list(self.FOLDER.glob("runs/*.json")))
-        self.assertLessEqual(sum(file.stat().st_size for file in self.FOLDER.rglob("*") if file.is_file()), 20_000 * runs)
+    def test_a_claim_takes_at_most_1400_bytes_on_average(self):
+        claims = len(json.loads((self.FOLDER / "claims.json").read_text())["data"])
+        self.assertLessEqual(sum(file.stat().st_size for file in self.FOLDER.rglob("*") if file.is_file()), 1400 * claims)
 
     def test_what_no_page_shows_is_not_stored(self):
         self.assertFalse({"details", "curve"} & set(json.loads((self.FOLDER / "checks.json").read_text())["columns"]))
