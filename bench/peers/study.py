@@ -133,7 +133,7 @@ def run_cell(scenario, arm, samples, seed):
     while step < train["steps"]:
         order = torch.randperm(samples, generator=generator)
         for rows in order.split(batch):
-            if step % train["record_every"] == 0 or step == train["steps"]:
+            if step % train["record_every"] == 0:
                 records.append(measured(model, x, y, test_x, test_y, test_cluster))
             model.optimizer.zero_grad(set_to_none=True)
             ((model.soft(x[rows]) - y[rows]).square().sum() / len(rows)).backward()

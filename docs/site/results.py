@@ -564,8 +564,8 @@ def checks_page(ledger):
     return "\n".join(lines)
 
 
-def claim_link(line, stem, page="runs/"):
-    return f'<a href="{page}{stem}.html#{anchor(line["id"])}"><code>{escaped(line["run"])}.<wbr>{escaped(line["id"])}</code></a>'
+def claim_link(line, stem):
+    return f'<a href="runs/{stem}.html#{anchor(line["id"])}"><code>{escaped(line["run"])}.<wbr>{escaped(line["id"])}</code></a>'
 
 
 def what_it_depends_on(ledger, members):
@@ -604,7 +604,7 @@ def refuted_page(ledger):
             for line in members:
                 point = decision(ledger.judged[line["run"], line["id"]])
                 reading = "" if line["reading"] == "main" else f", {escaped(line['reading'])} reading"
-                verdict = "" if line["verdict"] == "refuted" else f"{escaped(line['verdict'])}"
+                verdict = "" if line["verdict"] == "refuted" else escaped(line["verdict"])
                 estimate = estimate_text(point)
                 facts = ", ".join(filter(None, [verdict, estimate and scale_text(point) + estimate])) + reading
                 cells[line["verdict"] != "refuted"].append(f'<div>{claim_link(line, ledger.stems[line["run"]])} <span class=small>{facts}</span></div>')
