@@ -136,12 +136,8 @@ bool has_space(const MetricSubject& subject, int layer) {
 }
 
 bool knows_language(const MetricSubject& subject, int /*layer*/) {
-  const Problem& problem = subject.problem();
-  if (problem.layout().vocabulary == 0 || task_loss_kind(subject.experiment().loss.task).masks_tokens ||
-      subject.data().contamination.entry().change_ids)
-    return false;
-  const Matrix ids = Matrix::Zero(1, problem.layout().tokens);
-  return problem.language_losses({ids, ids, std::vector<int>(size(problem.layout().labels))}).has_value();
+  return subject.problem().knows_language() && !task_loss_kind(subject.experiment().loss.task).masks_tokens &&
+         !subject.data().contamination.entry().change_ids;
 }
 
 /// What has seen later tokens can be below any floor.

@@ -474,7 +474,7 @@ ClaimPoint evaluate_point(const JudgedClaim& claim, const PointPair& at, const C
   point.note = pairs.problem;
   point.left_factor = claim.pointed.left.factor;
   point.right_factor = claim.pointed.right.factor;
-  if (point.pairs + point.lost_left + point.lost_right > 0)
+  if (point.seen_pairs() > 0)
     judge_point(claim, pairs, tests, point);
   else if (point.note.empty())
     point.note = "no cells";

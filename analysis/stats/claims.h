@@ -287,6 +287,9 @@ struct ClaimPoint {
   std::optional<int> seeds_to_decide;
   Verdict verdict_then = Verdict::inconclusive;  ///< the verdict with that number of seeds
   std::string note;  ///< why the point is inconclusive or its scale is unusual; otherwise empty
+
+  /// The pairs that were seen: complete ones, and those whose one side diverged, with `diverged: loses`.
+  int seen_pairs() const { return pairs + lost_left + lost_right; }
 };
 
 struct ClaimResult {

@@ -7,7 +7,6 @@
 #include <iostream>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <string>
 
@@ -227,11 +226,8 @@ std::string claims_count_text(const std::vector<ClaimResult>& claims) {
   std::vector<int> needs;
   for (const ClaimResult& claim : claims) {
     if (claim.verdict != Verdict::inconclusive || !claim.seeds_to_decide || claim.points.empty()) continue;
-    const auto seen_pairs = [](const ClaimPoint& point) {
-      return point.pairs + point.lost_left + point.lost_right;
-    };
-    const int pairs = std::ranges::max(claim.points | std::views::transform(seen_pairs));
-    const int further = *claim.seeds_to_decide - pairs;
+    const auto most_pairs = std::ranges::max_element(claim.points, {}, &ClaimPoint::seen_pairs);
+    const int further = *claim.seeds_to_decide - most_pairs->seen_pairs();
     if (further > 0) needs.push_back(further);
   }
   if (needs.empty()) return text;

@@ -199,7 +199,10 @@ CellCost estimated_cost(const Cell& cell, PassMeter& meter) {
                        records * measured * passes.measured_sample;
   const double draws = (train_samples + tests + (population ? steps * batch : 0)) *
                        (layout.sample_dim() + layout.target_dim());
-  cost.seconds = cost.operations / kNominalSpeed + moved / kNominalBytes + draws * kNominalDraw +
+  // In double precision, experts and gates call the scalar functions of the C library.
+  const double bytes_a_second =
+      train.precision == TrainOptions::Precision::in_double ? kNominalDoubleBytes : kNominalBytes;
+  cost.seconds = cost.operations / kNominalSpeed + moved / bytes_a_second + draws * kNominalDraw +
                  fit_seconds(train, steps, train_samples, network.experts()) + bayes_seconds(shape, tests);
   // A first estimate of the size. It selects the cells whose memory is measured.
   const double block = std::min<double>(network.block_samples(), measured);

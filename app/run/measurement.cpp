@@ -143,11 +143,10 @@ std::vector<RoutingAgreement> routing_agreements(const std::vector<NamedRun>& ru
 
 namespace {
 
-/// Whether the selected groups check every prediction at every record.
+/// Whether a selected group checks every prediction, at every record or at the last one alone.
 bool predicts(const CellOptions& cell) {
-  return std::any_of(cell.metrics.begin(), cell.metrics.end(), [](const MetricOptions& group) {
-    return group.chosen() == "task" && group.records == MetricOptions::Records::every;
-  });
+  return std::any_of(cell.metrics.begin(), cell.metrics.end(),
+                     [](const MetricOptions& group) { return group.chosen() == "task"; });
 }
 
 }  // namespace
@@ -362,7 +361,15 @@ void Evaluation<Real>::attack(const Moment<Real>& moment) {
 template <class Real>
 void Evaluation<Real>::measure(const Moment<Real>& moment, MetricValues& values) {
   if (is_attack()) attack(moment);
-  add(measurement_->measure(moment), values);
+  at_last_record_ = measurement_->measure(moment);
+  add(at_last_record_, values);
+}
+
+template <class Real>
+void Evaluation<Real>::measure_last(const Moment<Real>& moment, MetricValues& values) {
+  add(measurement_->measure_last(moment), values);
+  if (not_finite().empty()) return;
+  for (const auto& [key, value] : at_last_record_) values.erase(text_of(key));
 }
 
 template <class Real>
@@ -373,11 +380,13 @@ void Evaluation<Real>::complete(std::vector<TraceEntry>& trace) {
 
 template <class Real>
 void Evaluation<Real>::add(const MeasuredValues& measured, MetricValues& values) const {
-  for (const auto& [key, value] : measured) {
-    MetricKey own = key;
-    own.evaluation = name_;
-    values[own.text()] = value;
-  }
+  for (const auto& [key, value] : measured) values[text_of(key)] = value;
+}
+
+template <class Real>
+std::string Evaluation<Real>::text_of(MetricKey key) const {
+  key.evaluation = name_;
+  return key.text();
 }
 
 template class Evaluation<float>;

@@ -63,10 +63,11 @@ class Measurement {
   /// Returns every metric of the selected groups that applies to the model. If parameters, inputs,
   /// predictions or losses are not finite, it returns no metrics, for any selection
   /// (analysis/metrics/measured_data.h). A metric that is not finite for another reason is left out alone.
-  /// Groups with "records": "last" have no metrics here.
+  /// Groups with "records": "last" have no metrics here. If "task" is one of them, predictions and losses are
+  /// checked by measure_last() alone.
   MeasuredValues measure(const Moment<Real>& moment);
   /// Returns the metrics of groups with "records": "last", at the step of the last measure(). Empty if that
-  /// step was not finite.
+  /// step was not finite, or if these groups find that it is not.
   MeasuredValues measure_last(const Moment<Real>& moment);
   /// Tells the meters that a round of tasks in sequence has ended.
   void after_round(const Moment<Real>& moment, const FinishedRound& round);
@@ -156,10 +157,9 @@ class Evaluation {
 
   /// Adds the metrics at this moment, by the texts of their keys (see Measurement).
   void measure(const Moment<Real>& moment, MetricValues& values);
-  /// Adds the metrics of the last record alone.
-  void measure_last(const Moment<Real>& moment, MetricValues& values) {
-    add(measurement_->measure_last(moment), values);
-  }
+  /// Adds the metrics of the last record alone, after measure(). If something is not finite that measure()
+  /// did not look at, it takes away what measure() added.
+  void measure_last(const Moment<Real>& moment, MetricValues& values);
   /// A round of tasks in sequence has ended. Attacks make a new test set for each record, so they skip it.
   void after_round(const Moment<Real>& moment, const FinishedRound& round) {
     if (!is_attack()) measurement_->after_round(moment, round);
@@ -179,6 +179,8 @@ class Evaluation {
   void make_measurement() { measurement_.emplace(cell_, data_, problem_, train_, looked_at_); }
   bool is_attack() const { return data_.contamination.entry().is_attack(); }
   void add(const MeasuredValues& measured, MetricValues& values) const;
+  /// The text of a metric's key on this test data.
+  std::string text_of(MetricKey key) const;
   /// Replaces the contaminated test data by an attack on the current model.
   void attack(const Moment<Real>& moment);
 
@@ -190,6 +192,7 @@ class Evaluation {
   Dataset test_;
   Dataset looked_at_;  ///< `test_` with contamination
   std::optional<Measurement<Real>> measurement_;
+  MeasuredValues at_last_record_;  ///< of the last measure()
 };
 
 }  // namespace moelab

@@ -61,6 +61,8 @@ class Problem {
   virtual Matrix signal_basis() const { return {}; }
   /// E[y | x], the predictor of least squared error, (n, o). None without a closed form.
   virtual std::optional<Matrix> bayes_prediction(const Matrix& /*x*/) const { return std::nullopt; }
+  /// Whether the law of the next token is known.
+  virtual bool knows_language() const { return false; }
   /// Losses of next-token predictors that know the law, on samples of ids. None if the law is unknown.
   virtual std::optional<LanguageLosses> language_losses(const Dataset& /*data*/) const {
     return std::nullopt;

@@ -113,6 +113,7 @@ class SyntheticLanguage final : public Problem {
     return data;
   }
 
+  bool knows_language() const override { return true; }
   std::optional<LanguageLosses> language_losses(const Dataset& data) const override {
     return losses_of(law_, data.x, data.y, data.cluster);
   }

@@ -271,8 +271,21 @@ TEST_CASE("not finite: inputs or losses leave no group a metric of that test set
   }
 }
 
+/// The group that checks predictions, at the last record alone.
+MetricOptions task_at_last() {
+  MetricOptions task = MetricOptions::named("task");
+  task.records = MetricOptions::Records::last;
+  return task;
+}
+
 TEST_CASE("not finite: an evaluation is empty alone") {
-  const CellOptions alone = with_all_groups(sample_cell(0.05, 3));
+  CellOptions alone = with_all_groups(sample_cell(0.05, 3));
+  SUBCASE("predictions are checked at every record") {}
+  SUBCASE("predictions are checked at the last record") {
+    std::replace_if(
+        alone.metrics.begin(), alone.metrics.end(),
+        [](const MetricOptions& group) { return group.chosen() == "task"; }, task_at_last());
+  }
   CellOptions evaluated = alone;
   evaluated.evaluations = {{"huge", with_noise(sequences(), kHuge)},
                            {"mild", with_noise(sequences(), kMild)}};
@@ -302,6 +315,9 @@ TEST_CASE("not finite: predictions on the cell's own data are divergence, whatev
     for (const CellOptions& base : {cell, overflowing}) {
       cells.push_back(base);
       cells.back().metrics = {MetricOptions::named(group)};
+      if (group == "task") continue;
+      cells.push_back(base);
+      cells.back().metrics = {task_at_last(), MetricOptions::named(group)};
     }
   }
   for (const CellOptions& measured : cells) {
