@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "analysis/metrics/measured_data.h"
 #include "app/run/memory.h"
 #include "sim/train/least_squares.h"
 #include "sim/train/minimum_norm.h"
