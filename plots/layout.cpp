@@ -211,6 +211,14 @@ SeriesStyle style_of(std::size_t index, std::string name) {
           kMarkers[index % kMarkers.size()]};
 }
 
+std::string power_of_ten(int exponent) {
+  static const std::vector<std::string> digits = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  std::string text = exponent < 0 ? "10⁻" : "10";
+  for (const char digit : std::to_string(std::abs(exponent)))
+    text += digits[static_cast<std::size_t>(digit - '0')];
+  return text;
+}
+
 namespace {
 
 /// Room between the outermost data and the frame, as a share of the axis.
@@ -226,14 +234,6 @@ double forward(double value, bool logarithmic) {
 }
 double backward(double value, bool logarithmic) {
   return logarithmic ? std::pow(10, value) : value;
-}
-
-std::string power_of_ten(int exponent) {
-  static const std::vector<std::string> digits = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-  std::string text = exponent < 0 ? "10⁻" : "10";
-  for (const char digit : std::to_string(std::abs(exponent)))
-    text += digits[static_cast<std::size_t>(digit - '0')];
-  return text;
 }
 
 Axis range_of(const std::vector<double>& values, bool logarithmic) {

@@ -109,6 +109,9 @@ std::string tick_label(double value, bool logarithmic);
 /// An axis that shows all `values` (those above 0 on a logarithmic axis) with a small margin.
 Axis fit_axis(const std::vector<double>& values, bool logarithmic);
 
+/// 10 to an exponent, as a label: "10³".
+std::string power_of_ten(int exponent);
+
 /// fit_axis() for the values of a sweep. A logarithmic axis has its ticks at powers of two if all values are
 /// powers of two. A linear axis of integers has its ticks at integers.
 Axis fit_axis_at(std::vector<double> places, bool logarithmic);

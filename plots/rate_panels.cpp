@@ -18,6 +18,8 @@ constexpr double kRatePanelHeight = 92, kRateGap = 8, kRateRightMargin = 16, kNa
 constexpr std::size_t kRateNameLines = 2;
 /// The axis extends below the data by this share of the data's decades, for the slopes.
 constexpr double kSlopeRoom = 0.3;
+/// The exponent from which on a decade's label is long.
+constexpr int kLongDecade = 4;
 constexpr double kLeftMargin = 46, kSlopeLine = 8.5, kInset = 4;
 /// Dashes of the reference slopes, in turn.
 constexpr std::array<const char*, 2> kRateReferenceDashes = {"(8,4)", "(12,4,3,4)"};
@@ -26,19 +28,22 @@ std::string csv_number(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-/// Small panels have room for the labels of decades alone. With fewer than two of these, every label stays.
+/// Small panels have room for the labels of decades alone. They are powers of ten if a label would be long:
+/// the labels of neighbouring panels must not touch. With fewer than two decades, every label stays.
 void use_decades(Axis& axis) {
-  const auto is_decade = [](double place) {
-    const double exponent = std::log10(place);
-    return std::abs(exponent - std::round(exponent)) <= 1e-9;
-  };
   std::vector<std::pair<double, std::string>> decades = axis.ticks;
-  std::size_t labelled = 0;
-  for (auto& [place, label] : decades) {
-    if (!is_decade(place)) label.clear();
-    labelled += label.empty() ? 0 : 1;
+  std::vector<std::pair<std::size_t, int>> labelled;  // ticks and their exponents
+  for (std::size_t i = 0; i < decades.size(); ++i) {
+    const double exponent = std::log10(decades[i].first), nearest = std::round(exponent);
+    if (std::abs(exponent - nearest) > 1e-9) decades[i].second.clear();
+    if (!decades[i].second.empty()) labelled.emplace_back(i, static_cast<int>(nearest));
   }
-  if (labelled > 1) axis.ticks = decades;
+  if (labelled.size() < 2) return;
+  axis.ticks = decades;
+  const bool is_long = std::any_of(labelled.begin(), labelled.end(),
+                                   [](const auto& tick) { return std::abs(tick.second) >= kLongDecade; });
+  if (!is_long) return;
+  for (const auto& [tick, exponent] : labelled) axis.ticks[tick].second = power_of_ten(exponent);
 }
 
 /// Of the axes x and y, which all panels share.
