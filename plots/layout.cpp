@@ -336,7 +336,7 @@ void use_one_form(Axis& axis) {
 std::string tick_label(double value, bool logarithmic) {
   const double exponent = logarithmic && value > 0 ? std::log10(value) : 0;
   const double nearest = std::round(exponent);
-  if (std::abs(exponent) >= 4 && std::abs(exponent - nearest) < 1e-9)
+  if (std::abs(exponent) >= kDistantExponent && std::abs(exponent - nearest) < 1e-9)
     return power_of_ten(static_cast<int>(nearest));
   if (value != 0 && (std::abs(value) >= kMostPlain || std::abs(value) < kLeastPlain))
     return signed_text(fmt::format("{:.3g}", value));

@@ -103,6 +103,9 @@ struct Axis {
   double size = kTickFontSize;                        ///< of the labels' font
 };
 
+/// The size of an exponent from which on a power of ten is distant.
+constexpr int kDistantExponent = 4;
+
 /// The label of a tick: "0.05", "2560". Distant powers of ten on a logarithmic axis are "10⁻⁵".
 std::string tick_label(double value, bool logarithmic);
 

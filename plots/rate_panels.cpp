@@ -18,8 +18,6 @@ constexpr double kRatePanelHeight = 92, kRateGap = 8, kRateRightMargin = 16, kNa
 constexpr std::size_t kRateNameLines = 2;
 /// The axis extends below the data by this share of the data's decades, for the slopes.
 constexpr double kSlopeRoom = 0.3;
-/// The exponent from which on a decade's label is long.
-constexpr int kLongDecade = 4;
 constexpr double kLeftMargin = 46, kSlopeLine = 8.5, kInset = 4;
 /// Dashes of the reference slopes, in turn.
 constexpr std::array<const char*, 2> kRateReferenceDashes = {"(8,4)", "(12,4,3,4)"};
@@ -28,8 +26,9 @@ std::string csv_number(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-/// Small panels have room for the labels of decades alone. They are powers of ten if a label would be long:
-/// the labels of neighbouring panels must not touch. With fewer than two decades, every label stays.
+/// Small panels have room for the labels of decades alone. All are written as powers of ten if one
+/// is distant, since numbers of neighbouring panels would touch. With fewer than two decades, every label
+/// stays.
 void use_decades(Axis& axis) {
   std::vector<std::pair<double, std::string>> decades = axis.ticks;
   std::vector<std::pair<std::size_t, int>> labelled;  // ticks and their exponents
@@ -40,9 +39,10 @@ void use_decades(Axis& axis) {
   }
   if (labelled.size() < 2) return;
   axis.ticks = decades;
-  const bool is_long = std::any_of(labelled.begin(), labelled.end(),
-                                   [](const auto& tick) { return std::abs(tick.second) >= kLongDecade; });
-  if (!is_long) return;
+  const bool has_distant = std::any_of(labelled.begin(), labelled.end(), [](const auto& tick) {
+    return std::abs(tick.second) >= kDistantExponent;
+  });
+  if (!has_distant) return;
   for (const auto& [tick, exponent] : labelled) axis.ticks[tick].second = power_of_ten(exponent);
 }
 

@@ -41,8 +41,7 @@
 /// order is known. A value censored at or after the other side's value is the larger one. The order of two
 /// censored values is not known. Let k pairs lie on the claimed side and j on the other side. The point is
 /// reproduced if sign_p_value(k, k + j) ≤ .05, and refuted if sign_p_value(j, k + j) ≤ .05/m. The sign test
-/// never decides
-/// `~`.
+/// never decides `~`.
 ///
 /// Sequential runs. Some runs add seeds while claims are undecided. Confidence sequences (sequences.h) then
 /// replace these intervals and tests, from kLeastSequentialPairs pairs on. They stay valid however often you

@@ -61,9 +61,10 @@ RunCost run_cost(const Scenario& scenario, const Records& records, int threads);
 /// The constants of a typical machine, for one thread: operations per second, bytes per second in float and
 /// in double precision, seconds per random draw, seconds per number of the problem and Bayes prediction, and
 /// seconds per expert and row of an evaluation that a fit may take at most. Most fits converge long before.
-/// The values are fitted to 60 full runs of several builds and machines, and those of fits to one seed of
-/// nine scenarios. Until cells are done (CellTimes), the estimates are usually within a factor of 2.2, and at
-/// worst within a factor of 10.
+/// The values are fitted to 60 full runs of several builds and machines. The rate in double precision is
+/// fitted to one scenario of GELU experts behind a similarity-aware router, and the value of fits to one seed
+/// of nine scenarios. Until cells are done (CellTimes), the estimates are usually within a factor of 2.2, and
+/// at worst within a factor of 10.
 constexpr double kNominalSpeed = 1e11;
 constexpr double kNominalBytes = 5e9;
 constexpr double kNominalDoubleBytes = 1e9;

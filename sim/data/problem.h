@@ -63,7 +63,7 @@ class Problem {
   virtual std::optional<Matrix> bayes_prediction(const Matrix& /*x*/) const { return std::nullopt; }
   /// Whether the law of the next token is known.
   virtual bool knows_language() const { return false; }
-  /// Losses of next-token predictors that know the law, on samples of ids. None if the law is unknown.
+  /// Losses of next-token predictors that know the law, on samples of ids. None unless knows_language().
   virtual std::optional<LanguageLosses> language_losses(const Dataset& /*data*/) const {
     return std::nullopt;
   }
