@@ -29,6 +29,7 @@ PLACES = {
     "docs/calibration.md": "explanation/calibration.md",
     "docs/reliability.md": "explanation/reliability.md",
     "bench/README.md": "develop/benchmarks.md",
+    "bench/scenarios.md": "develop/scenario_times.md",
     "python/README.md": "reference/python.md",
     "CONTRIBUTING.md": "develop/contributing.md",
     "CHANGELOG.md": "develop/changelog.md",
@@ -44,7 +45,7 @@ WITH_TERMS = ("tutorials/", "howto/", "explanation/", "papers/", "questions/")
 GLOSSARY = "reference/glossary.md"
 EVERYDAY = {"family", "floor", "load", "origin", "phase", "reading", "record", "soft", "shuffled", "arm"}
 # Pages whose tables need the width that the contents of a page take.
-WIDE = ("papers/items.md", "results/decided.md", "results/gates.md", "results/language.md", "results/rates.md")
+WIDE = ("develop/scenario_times.md", "papers/items.md", "results/decided.md", "results/gates.md", "results/language.md", "results/rates.md")
 # The README is the repository's first page; the site has its own.
 HOME = {"README.md": "index.md", "docs/index.md": "index.md"}
 
