@@ -223,6 +223,8 @@ namespace {
 
 /// Room between the outermost data and the frame, as a share of the axis.
 constexpr double kAxisMargin = 0.05;
+/// The least length of an axis, as a share of its values: what is as good as equal does not look different.
+constexpr double kLeastSpan = 0.1;
 
 /// Letters of a number at which a power of ten would be no shorter: 100000.
 constexpr std::size_t kLongestPlain = 6;
@@ -245,8 +247,8 @@ Axis range_of(const std::vector<double>& values, bool logarithmic) {
   if (shown.empty()) shown = {0, 1};
   auto [low, high] = std::minmax(
       {*std::min_element(shown.begin(), shown.end()), *std::max_element(shown.begin(), shown.end())});
-  // A single value still needs an interval around it.
-  const double least = logarithmic ? 0.3 : std::max(1e-12, 0.1 * std::abs(high));
+  const double least =
+      logarithmic ? std::log10(1 + kLeastSpan) : std::max(1e-12, kLeastSpan * std::abs(high));
   const double extra = std::max(kAxisMargin * (high - low), (least - (high - low)) / 2);
   axis.low = backward(low - extra, logarithmic);
   if (logarithmic) axis.low = std::max(axis.low, std::numeric_limits<double>::min());

@@ -252,7 +252,10 @@ TEST_CASE("ticks are 1-2-5 steps or powers, never values of the data") {
   CHECK(labels(fit_axis_at({2, 4, 8, 16}, true)) == "2 4 8 16 ");
   CHECK(labels(fit_axis_at({320, 640, 1280, 2560}, true)) == "500 1000 2000 ");
   CHECK(labels(fit_axis_at({1, 2, 3}, false)) == "1 2 3 ");
-  CHECK(labels(fit_axis({0.31, 0.42}, true)) == "0.30 0.35 0.40 0.45 0.50 ");
+  CHECK(labels(fit_axis({0.31, 0.42}, true)) == "0.32 0.34 0.36 0.38 0.40 0.42 ");
+  // Values within a thousandth still have an axis of a tenth, on either kind.
+  CHECK(labels(fit_axis({1.0, 1.001}, true)) == "0.96 0.98 1.00 1.02 1.04 ");
+  CHECK(labels(fit_axis({1.0, 1.001}, false)) == "0.96 0.98 1.00 1.02 1.04 ");
   // One notation in an axis.
   const std::string small = labels(fit_axis({0, 2e-4}, false));
   CHECK(small.find("e-") == std::string::npos);
