@@ -12,6 +12,7 @@ point that decides the claim. The build writes the present number. `docs/build -
 number or an unknown name, and `docs/build --fill` writes the numbers into the pages.
 """
 
+import fnmatch
 import html
 import json
 import math
@@ -231,6 +232,8 @@ class Ledger:
         self.families = read("families.json") if self.runs else []
         self.checks = read("checks.json") if (folder / "checks.json").exists() else []
         self.older_figures = older_figures(folder)
+        sentences = folder / "depends_on.json"
+        self.sentences = json.loads(sentences.read_text()) if sentences.exists() else {}  # pattern of run.claim → sentence
         self.lines = {(line["run"], line["id"]): line for line in self.claims}
         self.members = [[] for _ in self.families]
         for line in self.claims:
@@ -238,6 +241,12 @@ class Ledger:
                 self.members[line["family"]].append(line)
         for family, members in zip(self.families, self.members):
             family["work"] = self.work(members[0]) if members else ""
+
+    def depends_on(self, line):
+        """The sentence of depends_on.json on a refuted claim, by the longest pattern that matches. Empty without one."""
+        name = f"{line['run']}.{line['id']}"
+        fitting = [pattern for pattern in self.sentences if fnmatch.fnmatchcase(name, pattern)]
+        return self.sentences[max(fitting, key=len)] if fitting else ""
 
     def work(self, line):
         """The work whose words a row of claims.json tests. Empty without one."""
@@ -569,8 +578,11 @@ def claim_link(line, stem):
 
 
 def what_it_depends_on(ledger, members):
-    """Why one claim of a family is refuted and another one is not, by what was computed."""
+    """Why one claim of a family is refuted and another one is not: what depends_on.json says, then what was computed."""
     refuted = [line for line in members if line["verdict"] == "refuted"]
+    said = {sentence for line in refuted if (sentence := ledger.depends_on(line))}
+    if said:
+        return escaped(" ".join(sorted(said)))
     parts = []
     for line in refuted:
         points = [point for point in ledger.judged[line["run"], line["id"]]["points"] if point.get("verdict") != "outside"]
@@ -595,7 +607,7 @@ def refuted_page(ledger):
             groups.setdefault(short_work(family["work"]), []).append(members)
     lines = ["# Refuted statements of papers", "", "Each row is a statement of a paper that a claim refutes, in its main reading or in another. "
              "The second column has every claim that refutes it, and the third has all other claims that test the same words. "
-             "A claim leads to its run, with the figure. The last column says what the verdict depends on, as far as it was computed. "
+             "A claim leads to its run, with the figure. The last column says what the verdict depends on. "
              "[Disputed verdicts](../explanation/disputed_verdicts.md) and the pages of the papers say more.", ""]
     for work, families in sorted(groups.items()):
         rows = []

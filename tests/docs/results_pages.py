@@ -344,6 +344,17 @@ class Shipped(unittest.TestCase):
         claims = len(json.loads((self.FOLDER / "claims.json").read_text())["data"])
         self.assertLessEqual(sum(file.stat().st_size for file in self.FOLDER.rglob("*") if file.is_file()), 1400 * claims)
 
+    def test_every_refuted_statement_says_what_it_depends_on(self):
+        ledger = results.Ledger(ROOT / "docs" / "results")
+        page = results.refuted_page(ledger)
+        self.assertEqual([re.sub("<[^>]*>", " ", row)[:200] for row in page.splitlines() if "No other claim tests these words" in row], [])
+
+    def test_sentences_on_what_a_verdict_depends_on_have_a_refuted_claim(self):
+        ledger = results.Ledger(ROOT / "docs" / "results")
+        used = {ledger.depends_on(line) for line in ledger.claims
+                if line["origin"] == "paper" and line["verdict"] == "refuted"}
+        self.assertEqual([pattern for pattern, sentence in ledger.sentences.items() if sentence not in used], [])
+
     def test_what_no_page_shows_is_not_stored(self):
         self.assertFalse({"details", "curve"} & set(json.loads((self.FOLDER / "checks.json").read_text())["columns"]))
         for file in (self.FOLDER / "runs").glob("*.json"):
