@@ -578,7 +578,7 @@ def claim_link(line, stem):
 
 
 def what_it_depends_on(ledger, members):
-    """Why one claim of a family is refuted and another one is not: what depends_on.json says, then what was computed."""
+    """Why one claim of a family is refuted and another one is not: what depends_on.json says, or else what was computed."""
     refuted = [line for line in members if line["verdict"] == "refuted"]
     said = {sentence for line in refuted if (sentence := ledger.depends_on(line))}
     if said:
