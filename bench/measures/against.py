@@ -6,10 +6,10 @@ import statistics
 import tempfile
 from pathlib import Path
 
+from measures.common import WORKLOADS_PROGRAM
 from measures.trainings import in_turn, words_of
 
 SLOWDOWN = 0.03
-PROGRAM = "bench/moelab_workloads"
 # What two builds are compared on: every training and routers that do more than a product.
 WORKLOADS = ["A", "B", "C", "C_frozen", "D", "K", "L", "M", "S", "H_adaptive", "I_similarity", "I_attention", "J_cosine"]
 
@@ -56,9 +56,9 @@ def compare_builds(bench, before, names):
         for turn in range(bench.options.rounds):
             for build in in_turn(builds, turn):
                 with tempfile.TemporaryDirectory() as copy:
-                    program = Path(copy) / PROGRAM
+                    program = Path(copy) / WORKLOADS_PROGRAM
                     program.parent.mkdir()
-                    shutil.copy(builds[build] / PROGRAM, program)
+                    shutil.copy(builds[build] / WORKLOADS_PROGRAM, program)
                     speeds[build].append(bench.workload(source, *more, build=Path(copy))["steps_per_second"])
         ratios = [now / then for now, then in zip(speeds["now"], speeds["before"])]
         fastest = {build: max(of_rounds) for build, of_rounds in speeds.items()}

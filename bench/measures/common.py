@@ -22,6 +22,9 @@ def read_answer(process):
         raise subprocess.CalledProcessError(process.returncode, process.args)
     return json.loads(line)
 
+# The program that trains the workloads, in a build folder.
+WORKLOADS_PROGRAM = Path("bench") / "moelab_workloads"
+
 
 class Bench:
     def __init__(self, options):
@@ -47,12 +50,12 @@ class Bench:
         return start_program(command, cpus, self.environment)
 
     def workload(self, name, *more, seconds=None, build=None):
-        program = (build or self.build) / "bench" / "moelab_workloads"
+        program = (build or self.build) / WORKLOADS_PROGRAM
         return self.answer([program, name, *more, "--seconds", seconds or self.options.seconds])
 
     def save(self, name, *more):
         folder = self.scratch / name
-        subprocess.run([self.build / "bench" / "moelab_workloads", *more, "--save", folder], check=True)
+        subprocess.run([self.build / WORKLOADS_PROGRAM, *more, "--save", folder], check=True)
         return folder
 
     def peak(self):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from measures.common import ROOT, median, read_answer
+from measures.common import ROOT, WORKLOADS_PROGRAM, median, read_answer
 
 DEBIAN = "/usr/bin/python3"  # the one that Debian's python3-torch and python3-numpy belong to
 TITLES = {
@@ -53,7 +53,7 @@ def check_same_problem(runs):
 
 def two_cells(bench, source, more):
     """Two cells at once, as a run trains them on two threads: their steps together."""
-    program = bench.build / "bench" / "moelab_workloads"
+    program = bench.build / WORKLOADS_PROGRAM
     command = [program, source, *more, "--seconds", bench.options.seconds]
     running = [bench.start(command, {cpu}) for cpu in bench.cpus[:2]]
     answers = [read_answer(process) for process in running]

@@ -12,7 +12,6 @@ point that decides the claim. The build writes the present number. `docs/build -
 number or an unknown name, and `docs/build --fill` writes the numbers into the pages.
 """
 
-import fnmatch
 import html
 import json
 import math
@@ -20,6 +19,7 @@ import os
 import re
 import zlib
 from collections import Counter
+from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import NormalDist
 from urllib.parse import quote
@@ -245,7 +245,7 @@ class Ledger:
     def depends_on(self, line):
         """The sentence of depends_on.json on a refuted claim, by the longest pattern that matches. Empty without one."""
         name = f"{line['run']}.{line['id']}"
-        fitting = [pattern for pattern in self.sentences if fnmatch.fnmatchcase(name, pattern)]
+        fitting = [pattern for pattern in self.sentences if fnmatchcase(name, pattern)]
         return self.sentences[max(fitting, key=len)] if fitting else ""
 
     def work(self, line):
