@@ -8,56 +8,6 @@
 ///     δ_s = l_s − r_s         otherwise.
 /// If a positive metric is ≤ 0 at some point, the whole claim uses raw differences and a note says so.
 /// `estimate` is the mean of δ over the seeds. `interval` is its 95 % Student-t interval.
-///
-/// One point. The 95 % interval supports the claim. The interval at level 1 − 0.05/m refutes it, with m the
-/// number of points. This Bonferroni correction is needed because one wrong point would refute the whole
-/// claim.
-///   `<`, `>`  reproduced if the 95 % interval lies on the claimed side of zero; refuted if the wider
-///             interval lies completely on the other side; otherwise inconclusive.
-///   `~`       the tolerance band is [ln(1−tol), ln(1+tol)] for log differences and ±tol·|mean of r| for raw
-///             differences. Reproduced if the 95 % interval lies inside the band; refuted if the wider
-///             interval lies completely outside; otherwise inconclusive.
-///
-/// Three rules change the verdict of a point:
-///   equivalent      the 95 % interval lies within the smallest effect, whatever its sign:
-///                   ±ln(1 + smallest_effect) for log differences, ±smallest_effect for raw differences.
-///   inconclusive    the point has fewer than 3 pairs, or a cell of a pair diverged, failed, is missing or
-///                   lacks the metric. Its numbers use the complete pairs.
-///   uninformative   both sides have a mean nmse ≥ 1, which is no better than predicting the mean; or two
-///                   arms are equal in every pair; or a loss of the task is compared, and no
-///                   gradient of the task reaches the routers of both arms.
-///
-/// `difference` holds the interval that decided. This is the 95 % interval, except where only the wider one
-/// refutes, or fails to refute: then it is the wider one. `level` names which.
-///
-/// Regime. A point outside the claim's `regime` is `outside`. It has numbers, but no part in the verdict, and
-/// m does not count it.
-///
-/// Diverged cells. With `diverged: loses` they leave the paired comparison. A diverged side counts as worse
-/// than any number. A loss against the claim keeps a point from being reproduced, and a loss for it keeps a
-/// point from being refuted. With fewer than 3 pairs, the sign test judges the losses and pairs together.
-///
-/// Censored values. If a value of the point is right-censored, the sign test decides. It uses the pairs whose
-/// order is known. A value censored at or after the other side's value is the larger one. The order of two
-/// censored values is not known. Let k pairs lie on the claimed side and j on the other side. The point is
-/// reproduced if sign_p_value(k, k + j) ≤ .05, and refuted if sign_p_value(j, k + j) ≤ .05/m. The sign test
-/// never decides `~`.
-///
-/// Sequential runs. Some runs add seeds while claims are undecided. Confidence sequences (sequences.h) then
-/// replace these intervals and tests, from kLeastSequentialPairs pairs on. They stay valid however often you
-/// look. Arms and points may have different numbers of seeds.
-///
-/// In a sequential run, a point is uninformative if the sequences of both means lie at or above 1. It stays
-/// undecided if only the means do. The point also reports the sign sequence's interval for the median of δ.
-/// Claims on rates have no sequence: they use the fixed design, with the seeds that every arm and point has.
-///
-/// The whole claim, over all points that are neither uninformative nor outside:
-///   refuted         if one point is refuted
-///   reproduced      if every point is reproduced
-///   equivalent      if every point is equivalent
-///   inconclusive    otherwise
-/// A step of a monotone trend can also refute the trend. Each step is judged like a point, and m counts steps
-/// and ends. The ends decide the other verdicts.
 
 #include <cstdint>
 #include <functional>
@@ -207,6 +157,10 @@ enum class Reading { main, other, excluded };
 std::string to_string(Reading reading);
 
 /// What a diverged cell does: it leaves its point undecided, or it loses against the other side.
+///
+/// With `loses` diverged cells leave the paired comparison. A diverged side counts as worse than any number.
+/// A loss against the claim keeps a point from being reproduced, and a loss for it keeps a point from being
+/// refuted. With fewer than 3 pairs, the sign test judges the losses and pairs together.
 enum class Diverged { leaves, loses };
 
 struct Claim {
@@ -245,8 +199,22 @@ struct ClaimAxis {
 using ClaimOptions = OneOf<ClaimAxis>;
 
 /// The verdict on a claim or a point. Only points can be `uninformative` or `outside`, and only claims can be
-/// `excluded`, by their reading.
-enum class Verdict { reproduced, refuted, equivalent, inconclusive, uninformative, outside, excluded };
+/// `excluded`, by their reading. DecisionRule says when the interval of a point decides.
+enum class Verdict {
+  reproduced,
+  refuted,
+  equivalent,
+  /// Nothing is decided. So is a point with fewer than 3 pairs, and one with a cell of a pair that diverged,
+  /// failed, is missing or lacks the metric. Its numbers use the complete pairs.
+  inconclusive,
+  /// Both sides have a mean nmse ≥ 1, which is no better than predicting the mean; or two arms are equal in
+  /// every pair; or a loss of the task is compared, and no gradient of the task reaches the routers of both
+  /// arms.
+  uninformative,
+  /// The point lies outside the claim's `regime`. It has numbers, but no part in the verdict.
+  outside,
+  excluded
+};
 std::string to_string(Verdict verdict);
 
 /// P values of a point (significance.h), without Bonferroni correction.
@@ -266,16 +234,23 @@ struct ClaimPoint {
   std::optional<MeanEstimate> right;
   double left_factor = 1, right_factor = 1;
   std::optional<MeanEstimate>
-      difference;       ///< δ: estimate and deciding interval; unset if a value is censored
-  double level = 0.95;  ///< of the interval of `difference`
+      difference;  ///< δ: estimate and deciding interval; unset if a value is censored
+  /// Of the interval of `difference`, which is the one that decided. This is the 95 % interval, except where
+  /// only the wider one refutes, or fails to refute: then it is the wider one.
+  double level = 0.95;
   /// The ranges of δ that judged it: where the claim holds, and where effects are too small to matter.
   std::optional<Interval> claimed, negligible;
   bool logarithmic = false;           ///< δ is a log difference
   int pairs = 0;                      ///< complete pairs
   int lost_left = 0, lost_right = 0;  ///< pairs whose one side diverged, with `diverged: loses`
   bool is_complete = true;  ///< false if a pair is left out because its cell diverged, failed or is missing
-  std::optional<SignCounts> signs;  ///< set if a value is censored
-  bool is_sequential = false;       ///< judged by confidence sequences, which `difference` then contains
+  /// Set if a value is right-censored. Then the sign test decides, by the pairs whose order is known. A value
+  /// censored at or after the other side's value is the larger one. The order of two censored values is not
+  /// known. Let k pairs lie on the claimed side and j on the other side, and let the claim have m points. The
+  /// point is reproduced if sign_p_value(k, k + j) ≤ .05, and refuted if sign_p_value(j, k + j) ≤ .05/m. The
+  /// sign test never decides `~`.
+  std::optional<SignCounts> signs;
+  bool is_sequential = false;  ///< judged by confidence sequences, which `difference` then contains
   std::optional<Interval> median_interval = std::nullopt;  ///< for δ; set if is_sequential
   std::optional<Median> left_median, right_median;         ///< replace the means if a value is censored
   Verdict verdict = Verdict::inconclusive;
@@ -318,14 +293,24 @@ struct ClaimResult {
   std::optional<int> seeds_to_decide;
 };
 
-/// Combines verdicts by the rule for the whole claim, as described above. The parts are points of a claim, or
-/// claims that test one sentence.
+/// Combines verdicts. The parts are points of a claim, or claims that test one sentence. Over all parts that
+/// are neither uninformative nor outside:
+///   refuted         if one part is refuted
+///   reproduced      if every part is reproduced
+///   equivalent      if every part is equivalent
+///   inconclusive    otherwise
 Verdict combined_verdict(const std::vector<Verdict>& parts);
 
-/// Judges claims. Metrics with `is_positive` are compared by their logarithms. `fixed_seeds` is the number of
-/// seeds of every arm and point; it marks a sequential run. A diverged cell is worst where the metric is
-/// smallest for metrics with `larger_is_better`, otherwise where it is largest. Throws InvalidOption
-/// ("claims[i]…") for unknown arms and missing points.
+/// Judges claims. Metrics with `is_positive` are compared by their logarithms. A diverged cell is worst where
+/// the metric is smallest for metrics with `larger_is_better`, otherwise where it is largest. Throws
+/// InvalidOption ("claims[i]…") for unknown arms and missing points.
+///
+/// A step of a monotone trend can also refute the trend. Each step is judged like a point, and steps and ends
+/// count as points. The ends decide the other verdicts.
+///
+/// `fixed_seeds` is the number of seeds of every arm and point. It marks a sequential run, which adds seeds
+/// while claims are undecided. Arms and points may have different numbers of seeds. Claims on rates have no
+/// sequence: they use the fixed design, with the seeds that every arm and point has.
 std::vector<ClaimResult> evaluate_claims(
     const std::vector<Claim>& claims, const ResultTable& table,
     const std::function<bool(const std::string&)>& is_positive,
@@ -346,13 +331,26 @@ std::optional<double> claim_p_value(const ClaimResult& result);
 constexpr int kMinimumPairs = 3;
 constexpr double kLevel = 0.95;
 
-/// The criteria for a difference.
+/// The criteria for a difference at one point. The 95 % interval supports the claim. The interval at level
+/// 1 − 0.05/m refutes it, with m the number of points inside the regime. This Bonferroni correction is needed
+/// because one wrong point would refute the whole claim.
+///   `<`, `>`    reproduced if the 95 % interval lies on the claimed side of zero; refuted if the wider
+///               interval lies completely on the other side; otherwise inconclusive.
+///   `~`         the tolerance band is [ln(1−tol), ln(1+tol)] for log differences and ±tol·|mean of r| for
+///   raw
+///               differences. Reproduced if the 95 % interval lies inside the band; refuted if the wider
+///               interval lies completely outside; otherwise inconclusive.
+///   equivalent  the 95 % interval lies within the smallest effect, whatever its sign:
+///               ±ln(1 + smallest_effect) for log differences, ±smallest_effect for raw differences.
 struct DecisionRule {
   Interval claimed;                    ///< the open range of δ in which the claim holds
   std::optional<Interval> negligible;  ///< the range of effects that do not matter
   int tests = 1;                       ///< number of points; each could refute the claim
-  bool is_sequential = false;          ///< uses confidence sequences, valid for any number of pairs
-  bool is_rounding = false;            ///< the differences are rounding errors; no number of seeds decides
+  /// Confidence sequences (sequences.h) replace these intervals and tests, from kLeastSequentialPairs pairs
+  /// on. They stay valid however often you look. A point is uninformative if the sequences of both means lie
+  /// at or above 1. It stays undecided if only the means do.
+  bool is_sequential = false;
+  bool is_rounding = false;  ///< the differences are rounding errors; no number of seeds decides
 };
 
 /// Sets verdict, p values and seeds_to_decide from at least kMinimumPairs differences.
