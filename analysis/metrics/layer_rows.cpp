@@ -10,24 +10,17 @@ namespace moelab {
 std::vector<int> LayerRows::likeliest(int k) {
   std::vector<int> all;
   visit([&](const RowBlock& block) {
-    const std::vector<int> sets = topk_assignment(block.probabilities, k);
-    all.insert(all.end(), sets.begin(), sets.end());
+    std::vector<int> sets = topk_assignment(block.probabilities, k);
+    if (all.empty())
+      all = std::move(sets);
+    else
+      all.insert(all.end(), sets.begin(), sets.end());
   });
   return all;
 }
 
 std::optional<double> LayerRows::co_activation() {
-  const std::span<const unsigned char> is_selected = selected();
-  CoActivation pairs(experts());
-  std::vector<int> of_row;
-  for (std::size_t row = 0; row < is_selected.size(); row += static_cast<std::size_t>(experts())) {
-    of_row.clear();
-    for (int e = 0; e < experts(); ++e) {
-      if (is_selected[row + static_cast<std::size_t>(e)]) of_row.push_back(e);
-    }
-    pairs.add(of_row);
-  }
-  return pairs.value();
+  return moelab::co_activation(selected(), experts());
 }
 
 namespace {
@@ -36,6 +29,7 @@ namespace {
 std::vector<int> labels_of_sets(const std::vector<int>& labels, std::size_t parts) {
   std::map<std::vector<int>, int> place;
   std::vector<int> sets;
+  sets.reserve(labels.size() / parts);
   for (std::size_t at = 0; at < labels.size(); at += parts) {
     std::vector<int> set(labels.begin() + static_cast<std::ptrdiff_t>(at),
                          labels.begin() + static_cast<std::ptrdiff_t>(at + parts));
@@ -54,6 +48,7 @@ std::vector<ClusterLabels> cluster_labels(const Layout& layout, const std::vecto
   ClusterLabels each{"_per_atom", {}};
   for (std::size_t part = 0; part < parts; ++part) {
     std::vector<int>& column = each.labels.emplace_back();
+    column.reserve(rows);
     for (std::size_t row = 0; row < rows; ++row) column.push_back(labels[row * parts + part]);
   }
   return {{"", {labels_of_sets(labels, parts)}}, std::move(each), {"_overall", {std::vector<int>(rows, 0)}}};

@@ -72,7 +72,7 @@ class LayerRows {
   /// The rows to which each expert is selected (E). Under a gating that activates every expert, the argmax
   /// expert of each row counts.
   virtual std::vector<std::int64_t> loads() = 0;
-  /// co_activation of the selected experts (CoActivation, routing.h).
+  /// co_activation() of the selected experts (routing.h).
   virtual std::optional<double> co_activation();
   /// The k experts of largest probability of each row, (n · k), as topk_assignment() orders them.
   virtual std::vector<int> likeliest(int k);

@@ -255,36 +255,35 @@ std::optional<double> expert_load_std_percent(std::span<const std::int64_t> load
   return std::sqrt(squares / static_cast<double>(loads.size()));
 }
 
-void CoActivation::add(std::span<const int> experts) {
-  of_rows_.insert(of_rows_.end(), experts.begin(), experts.end());
-  row_ends_.push_back(of_rows_.size());
-}
-
-std::optional<double> CoActivation::value() const {
-  std::vector<std::vector<std::size_t>> rows(static_cast<std::size_t>(experts_));  // of each expert
-  for (std::size_t row = 0, at = 0; row < row_ends_.size(); ++row) {
-    for (; at < row_ends_[row]; ++at) rows[static_cast<std::size_t>(of_rows_[at])].push_back(row);
-  }
+std::optional<double> co_activation(std::span<const unsigned char> selected, int experts) {
+  if (experts < 2) return std::nullopt;
+  // Pairs of many experts are counted block by block of their first expert.
+  constexpr int kMostCounts = 1 << 22;
+  const int block = std::clamp(kMostCounts / experts, 1, experts);
   double sum = 0;
   int used = 0;
-  std::vector<std::int64_t> shared(rows.size(), 0);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].empty()) continue;
-    std::int64_t most = 0;
-    std::vector<std::size_t> partners;
-    for (const std::size_t row : rows[i]) {
-      for (std::size_t at = row > 0 ? row_ends_[row - 1] : 0; at < row_ends_[row]; ++at) {
-        const std::size_t j = static_cast<std::size_t>(of_rows_[at]);
-        if (j == i) continue;
-        if (++shared[j] == 1) partners.push_back(j);
-        most = std::max(most, shared[j]);
+  std::vector<int> of_row;
+  for (int first = 0; first < experts; first += block) {
+    const int end = std::min(first + block, experts);
+    Eigen::ArrayXXi counts = Eigen::ArrayXXi::Zero(experts, end - first);  // n_ij of i = first … end − 1
+    for (std::size_t row = 0; row < selected.size(); row += static_cast<std::size_t>(experts)) {
+      of_row.clear();
+      for (int e = 0; e < experts; ++e)
+        if (selected[row + static_cast<std::size_t>(e)]) of_row.push_back(e);
+      for (const int i : of_row) {
+        if (i < first || i >= end) continue;
+        for (const int j : of_row) ++counts(j, i - first);
       }
     }
-    for (const std::size_t j : partners) shared[j] = 0;
-    sum += static_cast<double>(most) / static_cast<double>(rows[i].size());
-    ++used;
+    for (int i = first; i < end; ++i) {
+      auto of_expert = counts.col(i - first);
+      const double own = std::exchange(of_expert(i), 0);
+      if (own == 0) continue;
+      sum += of_expert.maxCoeff() / own;
+      ++used;
+    }
   }
-  if (used == 0 || experts_ < 2) return std::nullopt;
+  if (used == 0) return std::nullopt;
   return sum / used;
 }
 

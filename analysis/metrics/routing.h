@@ -53,25 +53,12 @@ std::optional<double> expert_load_max_deviation(std::span<const std::int64_t> lo
 /// al. 2025). None without rows.
 std::optional<double> expert_load_std_percent(std::span<const std::int64_t> loads);
 
-/// Which experts are selected together. One pass over rows.
-class CoActivation {
- public:
-  explicit CoActivation(int experts) : experts_(experts) {}
-
-  /// The distinct experts of the next row, 0 … E − 1.
-  void add(std::span<const int> experts);
-
-  /// Mean over the experts i with rows of max_{j ≠ i} n_ij / n_i, where n_ij rows select both i and j, and
-  /// n_i rows select i (Muennighoff et al. 2024 show the matrix n_ij / n_i). It is 1 when every expert has a
-  /// partner on all of its rows. It is about (K − 1)/(E − 1), up to the scatter of the largest, when the
-  /// other K − 1 experts of a row are random. None without rows or for one expert.
-  std::optional<double> value() const;
-
- private:
-  int experts_;
-  std::vector<int> of_rows_;           // the rows' experts, one row after another
-  std::vector<std::size_t> row_ends_;  // (n)
-};
+/// Mean over the experts i with rows of max_{j ≠ i} n_ij / n_i, where n_ij rows select both i and j, and n_i
+/// rows select i (Muennighoff et al. 2024 show the matrix n_ij / n_i). `selected` (n · E) is not 0 where a
+/// row selects an expert. The mean is 1 when every expert has a partner on all of its rows. It is about (K −
+/// 1)/(E − 1), up to the scatter of the largest, when the other K − 1 experts of a row are random. None
+/// without rows or for one expert.
+std::optional<double> co_activation(std::span<const unsigned char> selected, int experts);
 
 // How decided the router is about single rows (Nguyen et al. 2025, section 4). Uses `probabilities`.
 

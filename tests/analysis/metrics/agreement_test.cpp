@@ -88,10 +88,10 @@ TEST_CASE("metrics of one routing and of two agree with NumPy") {
   const std::vector<int> sets = topk_assignment(probabilities, reference::top);
   const std::vector<int> other_sets = topk_assignment(others, reference::top);
   CHECK(std::abs(routing_saturation(sets, other_sets, reference::top) - reference::saturation) < kRounding);
-  CoActivation pairs(reference::experts);
-  for (std::size_t at = 0; at < sets.size(); at += reference::top)
-    pairs.add(std::span<const int>(sets).subspan(at, reference::top));
-  CHECK(std::abs(pairs.value().value() - reference::together) < kRounding);
+  std::vector<unsigned char> selected(static_cast<std::size_t>(probabilities.size()), 0);
+  for (std::size_t at = 0; at < sets.size(); ++at)
+    selected[at / reference::top * reference::experts + static_cast<std::size_t>(sets[at])] = 1;
+  CHECK(std::abs(co_activation(selected, reference::experts).value() - reference::together) < kRounding);
 }
 
 TEST_CASE("dispatch entropy: what is left of the clusters when the expert is known") {

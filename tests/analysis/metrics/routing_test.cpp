@@ -46,24 +46,22 @@ TEST_CASE("largest deviation of the load: an idle expert counts, too") {
 }
 
 TEST_CASE("experts that are selected together: a case by hand") {
-  CoActivation pairs(4);
-  for (const std::vector<int>& row : {std::vector<int>{0, 1}, {1, 0}, {0, 2}, {1}}) pairs.add(row);
+  const std::vector<unsigned char> selected = {1, 1, 0, 0,  //
+                                               1, 1, 0, 0,  //
+                                               1, 0, 1, 0,  //
+                                               0, 1, 0, 0};
   // Expert 0 shares two of three rows with 1, expert 1 two of three with 0, expert 2 all with 0; 3 has none.
-  CHECK(std::abs(pairs.value().value() - (2.0 / 3 + 2.0 / 3 + 1) / 3) < 1e-14);
+  CHECK(std::abs(co_activation(selected, 4).value() - (2.0 / 3 + 2.0 / 3 + 1) / 3) < 1e-14);
 }
 
 TEST_CASE("experts that are selected together: bounds, and where there is nothing to share") {
-  CoActivation partners(4), alone(4), single(1), none(2);
-  for (int row = 0; row < 6; ++row) {
-    partners.add(row % 2 ? std::vector<int>{0, 3} : std::vector<int>{1, 2});
-    alone.add(std::vector<int>{row % 4});
-    single.add(std::vector<int>{0});
-    none.add({});
-  }
-  CHECK(partners.value() == 1);
-  CHECK(alone.value() == 0);
-  CHECK_FALSE(single.value());
-  CHECK_FALSE(none.value());
+  const std::vector<unsigned char> partners = {1, 0, 0, 1, 0, 1, 1, 0}, alone = {1, 0, 0, 1}, single = {1, 1},
+                                   none = {0, 0, 0, 0};
+  CHECK(co_activation(partners, 4) == 1);
+  CHECK(co_activation(alone, 2) == 0);
+  CHECK_FALSE(co_activation(single, 1));
+  CHECK_FALSE(co_activation(none, 2));
+  CHECK_FALSE(co_activation({}, 2));
 }
 
 }  // namespace moelab::routing_test
