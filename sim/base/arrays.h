@@ -30,6 +30,11 @@ using MatrixView = Eigen::Map<const Matrix>;
 
 constexpr std::size_t kAlignment = 64;
 
+/// Asks the kernel for large pages for a block of this size, where it has them. Blocks of some megabytes are
+/// passed over in each training step, and with small pages the processor waits for their addresses. The
+/// answer changes the time alone.
+void ask_for_large_pages(void* block, std::size_t bytes);
+
 template <class T>
 struct AlignedAllocator {
   using value_type = T;
@@ -37,7 +42,9 @@ struct AlignedAllocator {
   template <class U>
   AlignedAllocator(const AlignedAllocator<U>& /*other*/) {}
   T* allocate(std::size_t count) {
-    return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t(kAlignment)));
+    void* const block = ::operator new(count * sizeof(T), std::align_val_t(kAlignment));
+    ask_for_large_pages(block, count * sizeof(T));
+    return static_cast<T*>(block);
   }
   void deallocate(T* pointer, std::size_t /*count*/) {
     ::operator delete(pointer, std::align_val_t(kAlignment));

@@ -108,9 +108,10 @@ void Mlp<Real>::backward(const View<const Real>& x, const Real* parameters, cons
   const Real* input = activations + activation_size(x.rows) - entries(x.rows, output_stride());
   for (std::size_t l = layers_.size() - 1; l > 0; --l) {
     input -= entries(x.rows, layers_[l - 1].stride());
+    // First, because it reads the activations in their order, from a far cache; then they are in a near one.
+    layers_[l].input_gradient(delta, x.rows, parameters + offsets_[l], next, input);
     layers_[l].parameter_gradient(kernels::padded_rows(input, x.rows, layers_[l].inputs()), delta,
                                   gradient + offsets_[l]);
-    layers_[l].input_gradient(delta, x.rows, parameters + offsets_[l], next, input);
     delta = next;
     std::swap(next, other);
   }

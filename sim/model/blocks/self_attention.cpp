@@ -13,18 +13,15 @@ namespace {
 /// Queries in a block of weights. The block is small, so entries above the diagonal cost little.
 constexpr int kQueries = 32;
 
-/// Weights of a batch are kept for the backward pass up to this size. Larger ones are computed again, because
-/// they would be read from memory.
-constexpr std::size_t kMostKeptBytes = std::size_t{4} << 20;
-
 template <class Real>
 struct SelfAttentionScratch final : Scratch {
-  AlignedVector<Real> projected, projected_gradient;  ///< [Q | K | V] (n·s, 3 H padded(k)), Q / √k
-  AlignedVector<Real> mixed, mixed_gradient;          ///< A_h V_h (n·s, H padded(k))
-  AlignedVector<Real> weights;                        ///< A_h (n, H, s, padded(s)), or of a block of queries
-  bool has_all_weights = false;                       ///< of the last forward pass
-  AlignedVector<Real> weight_gradient;                ///< of a block of queries (kQueries, padded(s))
-  AttentionRecord<Real> record;                       ///< for routers, if it is kept
+  AlignedVector<Real> projected, mixed;    ///< [Q | K | V] (n·s, 3 H padded(k)), Q / √k, and A_h V_h
+  AlignedVector<Real> projected_gradient;  ///< of a sequence, or of all rows for the record
+  AlignedVector<Real> mixed_gradient;      ///< of a sequence (s, H padded(k))
+  /// A_h of a block of queries (kQueries, padded(s)), and its gradient. The backward pass computes A_h again,
+  /// because weights of a batch would be read from a far cache.
+  AlignedVector<Real> weights, weight_gradient;
+  AttentionRecord<Real> record;  ///< for routers, if it is kept
 };
 
 template <class Real>
@@ -57,8 +54,8 @@ class SelfAttention final : public Block<Real> {
       // number.
       Engine engine = start.seeds.stream(Purpose::expert_init, ~static_cast<std::uint64_t>(h));
       for (const Part part : {kQuery, kKey, kValue})
-        draw_matrix(engine, deviation, part_of(parameters, part, h, 0, dim_));
-      draw_matrix(engine, deviation, output_matrix(parameters).middle_rows(h * head_stride_, key_dim_));
+        draw_matrix(engine, deviation, part_of(input_matrix(parameters), part, h));
+      draw_matrix(engine, deviation, joint_of(parameters, h));
     }
   }
 
@@ -68,7 +65,7 @@ class SelfAttention final : public Block<Real> {
          {std::pair{"query", kQuery}, std::pair{"key", kKey}, std::pair{"value", kValue}}) {
       NamedArray<Real>& array = all.emplace_back(NamedArray<Real>{name, {dim_, dim_}, {}});
       for (int h = 0; h < heads_; ++h) {
-        const std::vector<Real> columns = values_of(part_of(parameters, part, h, 0, dim_).transposed());
+        const std::vector<Real> columns = values_of(part_of(input_matrix(parameters), part, h).transposed());
         array.values.insert(array.values.end(), columns.begin(), columns.end());
       }
     }
@@ -92,32 +89,25 @@ class SelfAttention final : public Block<Real> {
     const int rows = inputs.rows;
     reserve_entries(mine.projected, entries(rows, projected_dim()));
     reserve_entries(mine.mixed, entries(rows, mixed_dim()));
-    Real* const projected = mine.projected.data();
-    kernels::multiply(inputs, input_matrix(values.parameters),
-                      Rows{projected, rows, projected_dim(), projected_dim()});
-    turn(projected, rows, Real(1));
-    for (int row = 0; row < rows; ++row) {
-      Real* const queries = projected + entries(row, projected_dim());
-      kernels::scale_into(scale_, queries, queries, mixed_dim());
-    }
-    const std::size_t all_weights = entries(rows * heads_, kernels::padded(tokens_));
-    mine.has_all_weights = pass.keep && all_weights * sizeof(Real) <= kMostKeptBytes;
-    reserve_entries(mine.weights,
-                    mine.has_all_weights ? all_weights : entries(kQueries, kernels::padded(tokens_)));
+    reserve_entries(mine.weights, entries(kQueries, kernels::padded(tokens_)));
+    // Sequence by sequence, so that what one product writes is in a near cache for the next.
     for (int first = 0; first < rows; first += tokens_) {
+      const Rows projected = projected_of(mine.projected, first, tokens_);
+      kernels::multiply(inputs.middle_rows(first, tokens_), input_matrix(values.parameters), projected);
+      turn(projected, Real(1));
+      scale_queries(projected);
+      const Rows mixed = mixed_of(mine.mixed, first, tokens_);
       for (int h = 0; h < heads_; ++h) {
+        const Rows heads_mixed = of_head(mixed, h);
         for (int query = 0; query < tokens_; query += kQueries) {
           const int count = std::min(kQueries, tokens_ - query);
-          const Rows weights = weights_of(h, first, query, count, mine);
-          weigh(projected, h, first, query, weights);
-          kernels::multiply(weights,
-                            ConstRows(part_of(projected, kValue, h, first, keys_before(query + count))),
-                            mixed_of(mine.mixed.data(), h, first + query, count));
+          const ConstRows weights = weigh(projected, h, query, count, mine);
+          kernels::multiply(weights, part_of(projected, kValue, h).middle_rows(0, weights.columns),
+                            heads_mixed.middle_rows(query, count));
         }
       }
+      kernels::multiply(mixed, output_matrix(values.parameters), outputs.middle_rows(first, tokens_));
     }
-    kernels::multiply(rows_of<const Real>(mine.mixed.data(), rows, mixed_dim()),
-                      output_matrix(values.parameters), outputs);
     if (!recorded_) return;
     record(outputs, values.parameters, mine);
     signals.attention = &mine.record.state;
@@ -128,56 +118,43 @@ class SelfAttention final : public Block<Real> {
                 const LayerSignals<Real>& /*signals*/, Scratch& scratch, const View<const Real>& /*outputs*/,
                 const Real* output_gradient, Real* gradient, Real* input_gradient) const override {
     auto& mine = static_cast<SelfAttentionScratch<Real>&>(scratch);
-    const int rows = inputs.rows, stride = kernels::padded(tokens_);
-    reserve_entries(mine.mixed_gradient, entries(rows, mixed_dim()));
-    reserve_entries(mine.projected_gradient, entries(rows, projected_dim()));
-    reserve_entries(mine.weight_gradient, entries(kQueries, stride));
+    const int rows = inputs.rows;
+    // The record adds to gradients of all rows. Otherwise the arrays of one sequence serve all in turn.
+    reserve_entries(mine.projected_gradient, entries(recorded_ ? rows : tokens_, projected_dim()));
+    reserve_entries(mine.mixed_gradient, entries(tokens_, mixed_dim()));
+    reserve_entries(mine.weight_gradient, entries(kQueries, kernels::padded(tokens_)));
     const ConstRows upstream = kernels::padded_rows(
         recorded_ ? mine.record.with_own_outputs(output_gradient) : output_gradient, rows, dim_);
-    const ConstRows mixed = rows_of<const Real>(mine.mixed.data(), rows, mixed_dim());
-    kernels::multiply(mixed.transposed(), upstream, output_matrix(gradient));
-    kernels::multiply(upstream, output_matrix(values.parameters).transposed(),
-                      rows_of(mine.mixed_gradient.data(), rows, mixed_dim()));
-    const Real* const projected = mine.projected.data();
-    Real* const of_projected = mine.projected_gradient.data();
+    const auto gradient_of = [&](int first) {
+      return projected_of(mine.projected_gradient, recorded_ ? first : 0, tokens_);
+    };
+    const auto to_inputs = [&](int first) {
+      const Rows delta = gradient_of(first);
+      scale_queries(delta);
+      turn(delta, Real(-1));
+      kernels::multiply(inputs.middle_rows(first, tokens_).transposed(), delta, input_matrix(gradient),
+                        {.accumulate = first > 0});
+      if (!input_gradient) return;
+      kernels::multiply(delta, input_matrix(values.parameters).transposed(),
+                        kernels::padded_rows(input_gradient, rows, dim_).middle_rows(first, tokens_));
+    };
     for (int first = 0; first < rows; first += tokens_) {
-      for (int h = 0; h < heads_; ++h) {
-        // Start at the last block of queries, which has all keys, and end at the first.
-        for (int query = (tokens_ - 1) / kQueries * kQueries; query >= 0; query -= kQueries) {
-          const int count = std::min(kQueries, tokens_ - query), keys = keys_before(query + count);
-          const bool is_first = query + count == tokens_;
-          const Rows weights = weights_of(h, first, query, count, mine);
-          if (!mine.has_all_weights) weigh(projected, h, first, query, weights);
-          const ConstRows delta = mixed_of(mine.mixed_gradient.data(), h, first + query, count);
-          const Rows of_weights{mine.weight_gradient.data(), count, keys, stride};
-          kernels::multiply(weights.transposed(), delta, part_of(of_projected, kValue, h, first, keys),
-                            {.accumulate = !is_first});
-          kernels::multiply(delta, part_of(projected, kValue, h, first, keys).transposed(), of_weights);
-          kernels::softmax_backward_rows(weights.data, of_weights.data, of_weights.data, count, keys, stride);
-          if (recorded_) mine.record.gradients.add_to_logits(first / tokens_, h, query, weights, of_weights);
-          kernels::multiply(of_weights, part_of(projected, kKey, h, first, keys),
-                            part_of(of_projected, kQuery, h, first + query, count));
-          kernels::multiply(of_weights.transposed(), part_of(projected, kQuery, h, first + query, count),
-                            part_of(of_projected, kKey, h, first, keys), {.accumulate = !is_first});
-        }
-      }
+      const ConstRows own_upstream = upstream.middle_rows(first, tokens_);
+      kernels::multiply(mixed_of(mine.mixed, first, tokens_).transposed(), own_upstream,
+                        output_matrix(gradient), {.accumulate = first > 0});
+      const Rows of_mixed = mixed_of(mine.mixed_gradient, 0, tokens_);
+      kernels::multiply(own_upstream, output_matrix(values.parameters).transposed(), of_mixed);
+      for (int h = 0; h < heads_; ++h) head_backward(h, first, of_mixed, gradient_of(first), mine);
+      if (!recorded_) to_inputs(first);
     }
-    for (int h = 0; recorded_ && h < heads_; ++h) {
-      mine.record.add_to_values(h, part_of(projected, kValue, h, 0, rows),
-                                output_matrix(values.parameters).middle_rows(h * head_stride_, key_dim_),
-                                part_of(of_projected, kValue, h, 0, rows),
-                                output_matrix(gradient).middle_rows(h * head_stride_, key_dim_));
+    if (!recorded_) return;
+    const Rows projected = projected_of(mine.projected, 0, rows);
+    const Rows of_projected = projected_of(mine.projected_gradient, 0, rows);
+    for (int h = 0; h < heads_; ++h) {
+      mine.record.add_to_values(h, part_of(projected, kValue, h), joint_of(values.parameters, h),
+                                part_of(of_projected, kValue, h), joint_of(gradient, h));
     }
-    for (int row = 0; row < rows; ++row) {
-      Real* const queries = of_projected + entries(row, projected_dim());
-      kernels::scale_into(scale_, queries, queries, mixed_dim());
-    }
-    turn(of_projected, rows, Real(-1));
-    const ConstRows delta = rows_of<const Real>(of_projected, rows, projected_dim());
-    kernels::multiply(inputs.transposed(), delta, input_matrix(gradient));
-    if (!input_gradient) return;
-    kernels::multiply(delta, input_matrix(values.parameters).transposed(),
-                      kernels::padded_rows(input_gradient, rows, dim_));
+    for (int first = 0; first < rows; first += tokens_) to_inputs(first);
   }
 
  private:
@@ -196,53 +173,90 @@ class SelfAttention final : public Block<Real> {
   View<T> output_matrix(T* parameters) const {
     return kernels::padded_rows(parameters + input_size(), mixed_dim(), dim_);
   }
-  /// Columns of a head in [Q | K | V] of a sequence that begins at row `first`, or in W_Q, W_K, W_V.
+  /// The rows of the output matrix that a head's values meet.
   template <class T>
-  View<T> part_of(T* projected, Part part, int head, int first, int rows) const {
-    return {projected + entries(first, projected_dim()) + (part * heads_ + head) * head_stride_, rows,
-            key_dim_, projected_dim()};
+  View<T> joint_of(T* parameters, int head) const {
+    return output_matrix(parameters).middle_rows(head * head_stride_, key_dim_);
   }
+  Rows projected_of(AlignedVector<Real>& values, int first, int rows) const {
+    return {values.data() + entries(first, projected_dim()), rows, projected_dim(), projected_dim()};
+  }
+  Rows mixed_of(AlignedVector<Real>& values, int first, int rows) const {
+    return {values.data() + entries(first, mixed_dim()), rows, mixed_dim(), mixed_dim()};
+  }
+  /// Columns of a head in A_h V_h.
+  Rows of_head(const Rows& mixed, int head) const {
+    return mixed.middle_columns(head * head_stride_, key_dim_);
+  }
+  /// Columns of a head in [Q | K | V], or in W_Q, W_K, W_V.
   template <class T>
-  View<T> mixed_of(T* mixed, int head, int first, int rows) const {
-    return {mixed + entries(first, mixed_dim()) + head * head_stride_, rows, key_dim_, mixed_dim()};
+  View<T> part_of(const View<T>& projected, Part part, int head) const {
+    return projected.middle_columns((part * heads_ + head) * head_stride_, key_dim_);
   }
 
-  /// Rotates Q and K of all rows by the angles of their places, or back.
-  void turn(Real* projected, int rows, Real direction) const {
+  /// Rotates Q and K of a sequence by the angles of their places, or back.
+  void turn(const Rows& projected, Real direction) const {
     if (!turns_) return;
-    for (int row = 0; row < rows; ++row) {
+    for (int row = 0; row < projected.rows; ++row) {
       for (int part = 0; part < 2 * heads_; ++part)
-        turns_->turn(row % tokens_, direction,
-                     projected + entries(row, projected_dim()) + part * head_stride_);
+        turns_->turn(row, direction, projected.row(row) + part * head_stride_);
     }
+  }
+  void scale_queries(const Rows& projected) const {
+    for (int row = 0; row < projected.rows; ++row)
+      kernels::scale_into(scale_, projected.row(row), projected.row(row), mixed_dim());
   }
 
   /// Keys that a block of queries up to this query reads.
   int keys_before(int end_query) const { return causal_ ? end_query : tokens_; }
-  /// The place of A (queries, keys) of the queries from `first_query` on.
-  Rows weights_of(int head, int first, int first_query, int queries, SelfAttentionScratch<Real>& mine) const {
-    const int stride = kernels::padded(tokens_);
-    const std::size_t row = mine.has_all_weights ? size(first * heads_ + head * tokens_ + first_query) : 0;
-    return {mine.weights.data() + row * size(stride), queries, keys_before(first_query + queries), stride};
-  }
-  void weigh(const Real* projected, int head, int first, int first_query, const Rows& weights) const {
-    kernels::multiply(part_of(projected, kQuery, head, first + first_query, weights.rows),
-                      part_of(projected, kKey, head, first, weights.columns).transposed(), weights);
+  /// A (queries, keys) of `count` queries from `first_query` on.
+  Rows weigh(const Rows& projected, int head, int first_query, int count,
+             SelfAttentionScratch<Real>& mine) const {
+    const int keys = keys_before(first_query + count), stride = kernels::padded(tokens_);
+    const Rows weights{mine.weights.data(), count, keys, stride};
+    kernels::multiply(part_of(projected, kQuery, head).middle_rows(first_query, count),
+                      part_of(projected, kKey, head).middle_rows(0, keys).transposed(), weights);
     if (causal_) hide_later_keys(weights, first_query);
-    kernels::softmax_rows(weights.data, weights.data, weights.rows, weights.columns,
-                          static_cast<int>(weights.row_stride));
+    kernels::softmax_rows(weights.data, weights.data, count, keys, stride);
+    return weights;
+  }
+
+  /// ∂L/∂[Q | K | V] of a head of the sequence that begins at row `first`, from ∂L/∂(A_h V_h).
+  void head_backward(int head, int first, const Rows& of_mixed, const Rows& of_projected,
+                     SelfAttentionScratch<Real>& mine) const {
+    const Rows projected = projected_of(mine.projected, first, tokens_);
+    const Rows queries = part_of(projected, kQuery, head), of_queries = part_of(of_projected, kQuery, head);
+    const Rows all_keys = part_of(projected, kKey, head), of_keys = part_of(of_projected, kKey, head);
+    const Rows all_values = part_of(projected, kValue, head), of_values = part_of(of_projected, kValue, head);
+    // Start at the last block of queries, which has all keys, and end at the first.
+    for (int query = (tokens_ - 1) / kQueries * kQueries; query >= 0; query -= kQueries) {
+      const int count = std::min(kQueries, tokens_ - query);
+      const bool is_first = query + count == tokens_;
+      const Rows weights = weigh(projected, head, query, count, mine);
+      const int keys = weights.columns;
+      const Rows delta = of_head(of_mixed, head).middle_rows(query, count);
+      const Rows of_weights{mine.weight_gradient.data(), count, keys, kernels::padded(tokens_)};
+      kernels::multiply(weights.transposed(), delta, of_values.middle_rows(0, keys),
+                        {.accumulate = !is_first});
+      kernels::multiply(delta, all_values.middle_rows(0, keys).transposed(), of_weights);
+      kernels::softmax_backward_rows(weights.data, of_weights.data, of_weights.data, count, keys,
+                                     static_cast<int>(of_weights.row_stride));
+      if (recorded_) mine.record.gradients.add_to_logits(first / tokens_, head, query, weights, of_weights);
+      kernels::multiply(of_weights, all_keys.middle_rows(0, keys), of_queries.middle_rows(query, count));
+      kernels::multiply(of_weights.transposed(), queries.middle_rows(query, count),
+                        of_keys.middle_rows(0, keys), {.accumulate = !is_first});
+    }
   }
 
   void record(const View<Real>& outputs, const Real* parameters, SelfAttentionScratch<Real>& mine) const {
-    const int rows = outputs.rows;
-    const Real* const projected = mine.projected.data();
     mine.record.start(heads_, tokens_, outputs);
+    const Rows projected = projected_of(mine.projected, 0, outputs.rows);
     for (int h = 0; h < heads_; ++h) {
-      for (int first = 0; first < rows; first += tokens_)
-        mine.record.keep_weights(first / tokens_, h, part_of(projected, kQuery, h, first, tokens_),
-                                 part_of(projected, kKey, h, first, tokens_), causal_);
-      mine.record.keep_centres(h, part_of(projected, kValue, h, 0, rows),
-                               output_matrix(parameters).middle_rows(h * head_stride_, key_dim_));
+      const Rows queries = part_of(projected, kQuery, h), keys = part_of(projected, kKey, h);
+      for (int first = 0; first < outputs.rows; first += tokens_)
+        mine.record.keep_weights(first / tokens_, h, queries.middle_rows(first, tokens_),
+                                 keys.middle_rows(first, tokens_), causal_);
+      mine.record.keep_centres(h, part_of(projected, kValue, h), joint_of(parameters, h));
     }
   }
 
