@@ -9,7 +9,10 @@
 
 #include <hwy/highway.h>
 
+#include <optional>
+
 #include "sim/base/kernels/lanes-inl.h"
+#include "sim/base/kernels/subnormals.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace moelab::kernels::HWY_NAMESPACE {
@@ -19,6 +22,7 @@ template <class T>
 void sgd_step_of(const SgdStep<T>& step, const T* HWY_RESTRICT gradient, T* HWY_RESTRICT velocity,
                  T* HWY_RESTRICT parameters, std::size_t count) {
   using L = Lanes16<T>;
+  const SubnormalsAsZero as_zero;
   const typename L::V momentum = hn::Set(L::d, step.momentum);
   const typename L::V decay = hn::Set(L::d, step.weight_decay);
   const typename L::V rate = hn::Set(L::d, -step.learning_rate);
@@ -70,6 +74,7 @@ void sgd_idle_steps_with(const SgdStep<T>& step, const T* HWY_RESTRICT rates, in
 template <class T>
 void sgd_idle_steps_of(const SgdStep<T>& step, const T* rates, int steps, T* velocity, T* parameters,
                        std::size_t count) {
+  const SubnormalsAsZero as_zero;
   step.weight_decay == 0 ? sgd_idle_steps_with<T, false>(step, rates, steps, velocity, parameters, count)
                          : sgd_idle_steps_with<T, true>(step, rates, steps, velocity, parameters, count);
 }
@@ -79,6 +84,10 @@ void adam_step_of(const AdamStep<T>& step, const T* HWY_RESTRICT gradient, T* HW
                   T* HWY_RESTRICT second, T* HWY_RESTRICT parameters, std::size_t count) {
   using L = Lanes16<T>;
   using V = typename L::V;
+  // The root of a subnormal number is below 1.1e-19 in float, so it does not change the sum with such an ε.
+  constexpr double kLeastEpsilon = 1e-11;
+  std::optional<SubnormalsAsZero> as_zero;
+  if (step.epsilon >= kLeastEpsilon) as_zero.emplace();
   const V beta1 = hn::Set(L::d, step.beta1), rest1 = hn::Set(L::d, T(1) - step.beta1);
   const V beta2 = hn::Set(L::d, step.beta2), rest2 = hn::Set(L::d, T(1) - step.beta2);
   const V epsilon = hn::Set(L::d, step.epsilon), size = hn::Set(L::d, -step.step_size);

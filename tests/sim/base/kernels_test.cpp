@@ -223,6 +223,35 @@ TEST_CASE_TEMPLATE("idle steps are steps with a zero gradient, to the last bit",
   }
 }
 
+TEST_CASE_TEMPLATE("without gradient a velocity and a moment become zero, not subnormal", T, float, double) {
+  const LevelGuard guard;
+  constexpr std::size_t entries = 48;
+  constexpr int steps = 200;
+  const T start = std::numeric_limits<T>::min() * T(1e6), half = std::numeric_limits<T>::min() / 2;
+  const AlignedVector<T> zero(entries);
+  for (const std::string& level : levels()) {
+    limit_vector_level(level);
+    AlignedVector<T> v(entries, start), idle_v = v, first = v, second = v, w(entries, T(1));
+    const SgdStep<T> sgd{T(0.1), T(0.9), T(0)};
+    AdamStep<T> adam;
+    adam.learning_rate = adam.step_size = T(0.1);
+    adam.beta1 = adam.beta2 = T(0.9);
+    adam.epsilon = T(1e-8);
+    adam.second_moment_scale = T(1);
+    for (int i = 0; i < steps; ++i) {
+      sgd_step(sgd, zero.data(), v.data(), w.data(), entries);
+      adam_step(adam, zero.data(), first.data(), second.data(), w.data(), entries);
+    }
+    const std::vector<T> rates(steps, T(0.1));
+    sgd_idle_steps(sgd, rates.data(), steps, idle_v.data(), w.data(), entries);
+    for (const AlignedVector<T>* const values : {&v, &idle_v, &first, &second}) CHECK(*values == zero);
+    CHECK(w == AlignedVector<T>(entries, T(1)));
+    // Elsewhere subnormal numbers are what they are.
+    volatile T subnormal = half;
+    CHECK(subnormal * T(1) > 0);
+  }
+}
+
 TEST_CASE("vector levels are named, and an unknown one is refused with the nearest name") {
   const LevelGuard guard;
   Engine engine(5);
