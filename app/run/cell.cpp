@@ -309,7 +309,9 @@ class CellRun {
 }  // namespace
 
 CellResult run_cell(const Cell& cell, const CellProgress& progress) {
-  return run_experiment(options_of(cell), progress);
+  CellResult result = run_experiment(options_of(cell), progress);
+  return_holes();
+  return result;
 }
 
 CellResult run_experiment(const CellOptions& cell, const CellProgress& progress) {

@@ -172,6 +172,13 @@ void AllocationCount::add(std::int64_t bytes) {
   peak = std::max(peak, live());
 }
 
+void return_holes() {
+#ifdef __GLIBC__
+  constexpr std::size_t kLargeBytes = 8'000'000;
+  if (::mallinfo2().fordblks > kLargeBytes) ::malloc_trim(0);
+#endif
+}
+
 void begin_memory_stage(MemoryStage stage) {
   if (current_count) current_count->begin(stage);
 }
@@ -404,9 +411,7 @@ Shares small_shares(const CellShape& shape, double parameters) {
 std::optional<SmallRun> measured_run(const CellShape& shape, const Shares& shares, bool with_small_problem) {
   const auto run = [&](const Shares& of) {
     std::optional<SmallRun> made = small_run(shrunk(shape, of, with_small_problem));
-#ifdef __GLIBC__
-    ::malloc_trim(0);  // holes of the heap do not fit the next run, nor the cell itself
-#endif
+    return_holes();
     return made;
   };
   const std::optional<SmallRun> least = run(shares);

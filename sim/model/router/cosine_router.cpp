@@ -15,11 +15,12 @@ Real reciprocal(Real value) {
 template <class Real>
 struct CosineScratch final : Scratch {
   explicit CosineScratch(int stride)
-      : row_norms(size(stride)), row_factors(size(stride)), pull(size(stride)) {}
+      : row_norms(size(stride)), row_factors(size(stride)), pull(size(stride)), norm_pull(size(stride)) {}
   Real inverse_temperature = 1;       // 1 / t
   AlignedVector<Real> row_norms;      // ‖β1_e‖, zero at the padding
   AlignedVector<Real> row_factors;    // a_e, zero at the padding
   AlignedVector<Real> pull;           // Σ_i D_ie P_ie c_i
+  AlignedVector<Real> norm_pull;      // (Σ_i D_ie P_ie c_i) t a_e² / ‖β1_e‖
   AlignedVector<Real> input_norms;    // ‖x_i‖
   AlignedVector<Real> input_factors;  // c_i
   AlignedVector<Real> products;       // P (n, padded(E))
@@ -93,9 +94,13 @@ class CosineRouter final : public Router<Real> {
     kernels::multiply(context.x.transposed(),
                       kernels::padded_rows<const Real>(own.delta.data(), count, experts_), row_gradient);
     for (int e = 0; e < experts_; ++e) {
-      const Real factor = own.pull[size(e)] * own.row_factors[size(e)] * own.row_factors[size(e)] *
-                          reciprocal(own.row_norms[size(e)]) / own.inverse_temperature;
-      for (int j = 0; j < input_dim_; ++j) row_gradient(j, e) -= factor * rows(parameters)(j, e);
+      own.norm_pull[size(e)] = own.pull[size(e)] * own.row_factors[size(e)] * own.row_factors[size(e)] *
+                               reciprocal(own.row_norms[size(e)]) / own.inverse_temperature;
+    }
+    for (int j = 0; j < input_dim_; ++j) {
+      Real* const of_rows = row_gradient.row(j);
+      const Real* const column = rows(parameters).row(j);
+      for (int e = 0; e < experts_; ++e) of_rows[e] -= own.norm_pull[size(e)] * column[e];
     }
     kernels::sum_rows(gradients.scores, count, experts_, stride_, gradients.parameters + bias_place());
     if (learns_temperature_) {
@@ -138,10 +143,13 @@ class CosineRouter final : public Router<Real> {
   void measure_norms(const View<const Real>& x, const Real* parameters, CosineScratch<Real>& own) const {
     own.inverse_temperature =
         learns_temperature_ ? std::exp(parameters[scale_place()]) : static_cast<Real>(1 / temperature_);
+    std::fill(own.row_norms.begin(), own.row_norms.end(), Real(0));
+    for (int j = 0; j < input_dim_; ++j) {
+      const Real* const column = rows(parameters).row(j);
+      for (int e = 0; e < experts_; ++e) own.row_norms[size(e)] += column[e] * column[e];
+    }
     for (int e = 0; e < experts_; ++e) {
-      Real square = 0;
-      for (int j = 0; j < input_dim_; ++j) square += rows(parameters)(j, e) * rows(parameters)(j, e);
-      own.row_norms[size(e)] = std::sqrt(square);
+      own.row_norms[size(e)] = std::sqrt(own.row_norms[size(e)]);
       own.row_factors[size(e)] = own.inverse_temperature * reciprocal(own.row_norms[size(e)] + tau1_);
     }
     reserve_entries(own.input_norms, size(x.rows));
