@@ -310,7 +310,8 @@ class CellRun {
 
 CellResult run_cell(const Cell& cell, const CellProgress& progress) {
   CellResult result = run_experiment(options_of(cell), progress);
-  return_holes();
+  constexpr std::size_t kLargeHoles = 8'000'000;  // less costs time in small cells, and matters little
+  return_holes(kLargeHoles);
   return result;
 }
 

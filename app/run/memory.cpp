@@ -172,10 +172,9 @@ void AllocationCount::add(std::int64_t bytes) {
   peak = std::max(peak, live());
 }
 
-void return_holes() {
+void return_holes([[maybe_unused]] std::size_t least_bytes) {
 #ifdef __GLIBC__
-  constexpr std::size_t kLargeBytes = 8'000'000;
-  if (::mallinfo2().fordblks > kLargeBytes) ::malloc_trim(0);
+  if (::mallinfo2().fordblks >= least_bytes) ::malloc_trim(0);
 #endif
 }
 
@@ -411,7 +410,7 @@ Shares small_shares(const CellShape& shape, double parameters) {
 std::optional<SmallRun> measured_run(const CellShape& shape, const Shares& shares, bool with_small_problem) {
   const auto run = [&](const Shares& of) {
     std::optional<SmallRun> made = small_run(shrunk(shape, of, with_small_problem));
-    return_holes();
+    return_holes(0);
     return made;
   };
   const std::optional<SmallRun> least = run(shares);

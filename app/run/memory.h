@@ -45,9 +45,9 @@ struct CellShape {
 enum class MemoryStage { set_up, step, record, finish };
 constexpr std::size_t kMemoryStages = 4;
 
-/// Returns the holes of the heap to the system, if they are large. They are what a finished cell has freed,
-/// and blocks of the next cell need not fit into them.
-void return_holes();
+/// Returns the holes of the heap to the system, if they have so many bytes. They are what a finished cell has
+/// freed, and blocks of the next cell need not fit into them.
+void return_holes(std::size_t least_bytes);
 
 /// Tells the count of this thread, if there is one, that a stage begins.
 void begin_memory_stage(MemoryStage stage);
