@@ -147,7 +147,7 @@ class SwappedMeter final : public ModelMeter<Real> {
     contaminate(setting.subject.data().contamination, data.layout(), setting.seeds, x, y);
     const bool is_masked = task_loss_kind(setting.experiment.loss.task).masks_tokens;
     const Matrix& moved = is_masked ? x : y;
-    is_kept_.reserve(static_cast<std::size_t>(targets.size()));
+    is_kept_.reserve(size(targets.size()));
     for (Eigen::Index i = 0; i < targets.size(); ++i)
       if (targets.data()[i] >= 0) is_kept_.push_back(moved.data()[i] == 0);
   }
@@ -201,7 +201,7 @@ class FactsMeter final : public ModelMeter<Real> {
     if (unmet_need("fact_loss", setting.subject)) return;
     const int chained = language_with_facts(setting.subject.data())->chained();
     const Matrix& ids = setting.data.test().x;
-    follows_key_.reserve(static_cast<std::size_t>(ids.size()));
+    follows_key_.reserve(size(ids.size()));
     for (Eigen::Index i = 0; i < ids.size(); ++i) follows_key_.push_back(ids.data()[i] >= chained);
   }
 

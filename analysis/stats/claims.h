@@ -334,18 +334,17 @@ constexpr double kLevel = 0.95;
 /// The criteria for a difference at one point. The 95 % interval supports the claim. The interval at level
 /// 1 − 0.05/m refutes it, with m the number of points inside the regime. This Bonferroni correction is needed
 /// because one wrong point would refute the whole claim.
-///   `<`, `>`    reproduced if the 95 % interval lies on the claimed side of zero; refuted if the wider
-///               interval lies completely on the other side; otherwise inconclusive.
-///   `~`         the tolerance band is [ln(1−tol), ln(1+tol)] for log differences and ±tol·|mean of r| for
-///   raw
-///               differences. Reproduced if the 95 % interval lies inside the band; refuted if the wider
-///               interval lies completely outside; otherwise inconclusive.
-///   equivalent  the 95 % interval lies within the smallest effect, whatever its sign:
-///               ±ln(1 + smallest_effect) for log differences, ±smallest_effect for raw differences.
 struct DecisionRule {
-  Interval claimed;                    ///< the open range of δ in which the claim holds
-  std::optional<Interval> negligible;  ///< the range of effects that do not matter
-  int tests = 1;                       ///< number of points; each could refute the claim
+  /// The open range of δ in which the claim holds: for `<` and `>` one side of zero, for `~` the tolerance
+  /// band. The band is [ln(1−tol), ln(1+tol)] for log differences, and ±tol·|mean of r| for raw ones. The
+  /// claim is reproduced if the 95 % interval lies inside the range. It is refuted if the wider interval lies
+  /// completely outside. Otherwise it is inconclusive.
+  Interval claimed;
+  /// The range of effects that do not matter, whatever their sign: ±ln(1 + smallest_effect) for log
+  /// differences, and ±smallest_effect for raw ones. The two sides are equivalent if the 95 % interval lies
+  /// inside it.
+  std::optional<Interval> negligible;
+  int tests = 1;  ///< number of points; each could refute the claim
   /// Confidence sequences (sequences.h) replace these intervals and tests, from kLeastSequentialPairs pairs
   /// on. They stay valid however often you look. A point is uninformative if the sequences of both means lie
   /// at or above 1. It stays undecided if only the means do.

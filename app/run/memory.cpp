@@ -90,6 +90,12 @@ void check_memory(double process_bytes, double cell_bytes, int threads, double a
                   way_out));
 }
 
+void return_holes([[maybe_unused]] std::size_t least_bytes) {
+#ifdef __GLIBC__
+  if (::mallinfo2().fordblks >= least_bytes) ::malloc_trim(0);
+#endif
+}
+
 // Allocation counts
 
 namespace {
@@ -170,12 +176,6 @@ void AllocationCount::add(std::int64_t bytes) {
   live_ += bytes;
   double& peak = peaks_[static_cast<std::size_t>(stage_)];
   peak = std::max(peak, live());
-}
-
-void return_holes([[maybe_unused]] std::size_t least_bytes) {
-#ifdef __GLIBC__
-  if (::mallinfo2().fordblks >= least_bytes) ::malloc_trim(0);
-#endif
 }
 
 void begin_memory_stage(MemoryStage stage) {

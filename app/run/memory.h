@@ -37,6 +37,10 @@ struct CellShape {
   double measured_train = 0;  ///< training samples that are measured
 };
 
+/// Returns the holes of the heap to the system, if they have so many bytes. They are what a finished cell has
+/// freed, and blocks of the next cell need not fit into them.
+void return_holes(std::size_t least_bytes);
+
 // Allocation counts. Programs that link this library route malloc, operator new and related calls through it
 // (CMakeLists.txt). The overhead is zero while no count is active.
 
@@ -44,10 +48,6 @@ struct CellShape {
 /// largest peak depends on these numbers.
 enum class MemoryStage { set_up, step, record, finish };
 constexpr std::size_t kMemoryStages = 4;
-
-/// Returns the holes of the heap to the system, if they have so many bytes. They are what a finished cell has
-/// freed, and blocks of the next cell need not fit into them.
-void return_holes(std::size_t least_bytes);
 
 /// Tells the count of this thread, if there is one, that a stage begins.
 void begin_memory_stage(MemoryStage stage);

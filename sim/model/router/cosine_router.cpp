@@ -17,8 +17,8 @@ struct CosineScratch final : Scratch {
   explicit CosineScratch(int stride)
       : row_norms(size(stride)), row_factors(size(stride)), pull(size(stride)), norm_pull(size(stride)) {}
   Real inverse_temperature = 1;       // 1 / t
-  AlignedVector<Real> row_norms;      // ‖β1_e‖, zero at the padding
-  AlignedVector<Real> row_factors;    // a_e, zero at the padding
+  AlignedVector<Real> row_norms;      // ‖β1_e‖. The padding is zero.
+  AlignedVector<Real> row_factors;    // a_e. The padding is zero.
   AlignedVector<Real> pull;           // Σ_i D_ie P_ie c_i
   AlignedVector<Real> norm_pull;      // (Σ_i D_ie P_ie c_i) t a_e² / ‖β1_e‖
   AlignedVector<Real> input_norms;    // ‖x_i‖
@@ -27,11 +27,11 @@ struct CosineScratch final : Scratch {
   AlignedVector<Real> delta;          // ∂L/∂P (n, padded(E))
 };
 
-/// The cosine routers: γ_ie = P_ie a_e c_i + β0_e with P = X β1^T, a_e = 1 / (t (‖β1_e‖ + τ1)), c_i = 1 /
-/// (‖x_i‖ + τ2).
+/// The cosine routers: γ_ie = P_ie a_e c_i + β0_e with P = X β1^T. The factors are a_e = 1 / (t (‖β1_e‖ +
+/// τ1)) and c_i = 1 / (‖x_i‖ + τ2).
 ///
-/// β1 is stored transposed, (d, padded(E)), and β0 follows it, so a row's scores are vectors over experts. A
-/// learned t is stored as log 1/t, the first entry of one more row.
+/// β1 is stored transposed (d, padded(E)). β0 follows it. So a row's scores are vectors over experts. A
+/// learned t is stored as log 1/t in the first entry of one more row.
 template <class Real>
 class CosineRouter final : public Router<Real> {
  public:
@@ -77,8 +77,8 @@ class CosineRouter final : public Router<Real> {
                 const RouterGradients<Real>& gradients) const override {
     auto& own = static_cast<CosineScratch<Real>&>(scratch);
     const int count = context.x.rows;
-    // ∂L/∂P, and the part of the norms: ∂L/∂β1_e includes −(Σ_i D_ie P_ie c_i) t a_e² β1_e / ‖β1_e‖, D =
-    // ∂L/∂γ.
+    // ∂L/∂P and the part of the norms. Let D = ∂L/∂γ. Then ∂L/∂β1_e includes −(Σ_i D_ie P_ie c_i) t a_e² β1_e
+    // / ‖β1_e‖.
     reserve_entries(own.delta, entries(count, stride_));
     std::fill(own.pull.begin(), own.pull.end(), Real(0));
     for (int i = 0; i < count; ++i) {
@@ -98,9 +98,9 @@ class CosineRouter final : public Router<Real> {
                                reciprocal(own.row_norms[size(e)]) / own.inverse_temperature;
     }
     for (int j = 0; j < input_dim_; ++j) {
-      Real* const of_rows = row_gradient.row(j);
-      const Real* const column = rows(parameters).row(j);
-      for (int e = 0; e < experts_; ++e) of_rows[e] -= own.norm_pull[size(e)] * column[e];
+      Real* const of_feature = row_gradient.row(j);
+      const Real* const feature = rows(parameters).row(j);
+      for (int e = 0; e < experts_; ++e) of_feature[e] -= own.norm_pull[size(e)] * feature[e];
     }
     kernels::sum_rows(gradients.scores, count, experts_, stride_, gradients.parameters + bias_place());
     if (learns_temperature_) {
@@ -139,14 +139,14 @@ class CosineRouter final : public Router<Real> {
   std::size_t bias_place() const { return entries(input_dim_, stride_); }
   std::size_t scale_place() const { return entries(input_dim_ + 1, stride_); }
 
-  /// Computes a_e, and c_i of the batch.
+  /// Computes a_e and c_i of the batch.
   void measure_norms(const View<const Real>& x, const Real* parameters, CosineScratch<Real>& own) const {
     own.inverse_temperature =
         learns_temperature_ ? std::exp(parameters[scale_place()]) : static_cast<Real>(1 / temperature_);
     std::fill(own.row_norms.begin(), own.row_norms.end(), Real(0));
     for (int j = 0; j < input_dim_; ++j) {
-      const Real* const column = rows(parameters).row(j);
-      for (int e = 0; e < experts_; ++e) own.row_norms[size(e)] += column[e] * column[e];
+      const Real* const feature = rows(parameters).row(j);
+      for (int e = 0; e < experts_; ++e) own.row_norms[size(e)] += feature[e] * feature[e];
     }
     for (int e = 0; e < experts_; ++e) {
       own.row_norms[size(e)] = std::sqrt(own.row_norms[size(e)]);
