@@ -7,7 +7,6 @@
 ///     δ_s = ln l_s − ln r_s   if every metric of the claim is declared positive,
 ///     δ_s = l_s − r_s         otherwise.
 /// If a positive metric is ≤ 0 at some point, the whole claim uses raw differences and a note says so.
-/// `estimate` is the mean of δ over the seeds. `interval` is its 95 % Student-t interval.
 
 #include <cstdint>
 #include <functional>
@@ -233,8 +232,9 @@ struct ClaimPoint {
   std::optional<MeanEstimate> left;
   std::optional<MeanEstimate> right;
   double left_factor = 1, right_factor = 1;
-  std::optional<MeanEstimate>
-      difference;  ///< δ: estimate and deciding interval; unset if a value is censored
+  /// The mean of δ over the seeds, and the interval that decided. For fixed seeds it is a Student-t interval.
+  /// Unset if a value is censored.
+  std::optional<MeanEstimate> difference;
   /// Of the interval of `difference`, which is the one that decided. This is the 95 % interval, except where
   /// only the wider one refutes, or fails to refute: then it is the wider one.
   double level = 0.95;
@@ -250,7 +250,9 @@ struct ClaimPoint {
   /// point is reproduced if sign_p_value(k, k + j) ≤ .05, and refuted if sign_p_value(j, k + j) ≤ .05/m. The
   /// sign test never decides `~`.
   std::optional<SignCounts> signs;
-  bool is_sequential = false;  ///< judged by confidence sequences, which `difference` then contains
+  /// Judged by confidence sequences, which `difference` then contains. Arms and points may have different
+  /// numbers of seeds.
+  bool is_sequential = false;
   std::optional<Interval> median_interval = std::nullopt;  ///< for δ; set if is_sequential
   std::optional<Median> left_median, right_median;         ///< replace the means if a value is censored
   Verdict verdict = Verdict::inconclusive;
@@ -303,14 +305,13 @@ Verdict combined_verdict(const std::vector<Verdict>& parts);
 
 /// Judges claims. Metrics with `is_positive` are compared by their logarithms. A diverged cell is worst where
 /// the metric is smallest for metrics with `larger_is_better`, otherwise where it is largest. Throws
-/// InvalidOption ("claims[i]…") for unknown arms and missing points.
+/// InvalidOption ("claims[i]…") for unknown arms or points.
 ///
-/// A step of a monotone trend can also refute the trend. Each step is judged like a point, and steps and ends
+/// A step of a monotone trend can also refute the trend. Each step is judged like a point. Steps and ends
 /// count as points. The ends decide the other verdicts.
 ///
 /// `fixed_seeds` is the number of seeds of every arm and point. It marks a sequential run, which adds seeds
-/// while claims are undecided. Arms and points may have different numbers of seeds. Claims on rates have no
-/// sequence: they use the fixed design, with the seeds that every arm and point has.
+/// while claims are undecided.
 std::vector<ClaimResult> evaluate_claims(
     const std::vector<Claim>& claims, const ResultTable& table,
     const std::function<bool(const std::string&)>& is_positive,
@@ -358,20 +359,20 @@ void judge_differences(const std::vector<double>& differences, const DecisionRul
 /// Appends a sentence to the point's note.
 void add_note(ClaimPoint& point, const std::string& sentence);
 
-// Claims on rates of convergence (slopes: rates.h)
-//
+// Claims on rates of convergence (slopes: rates.h). They have no sequence: they use the fixed design, with
+// the seeds that every arm and point has.
+
 // A slope ρ with tolerance t: reproduced if the 95 % interval of the mean slope lies within ρ ± t, and
 // refuted if it lies completely outside.
 //
 // `slower` than a slope or another arm: the slope of the claim's arm is larger, so its error decreases more
 // slowly. Two arms are compared by the slopes of equal repetitions. Reproduced if the 95 % interval of the
 // difference lies above zero, and refuted if it lies below.
-//
-// Otherwise inconclusive. This includes fewer than 3 slopes and missing errors, because diverged fits may be
-// those with large errors.
 
 /// Judges a claim on a rate. `left` of the point is the slope, and `right` is the slope that it is compared
-/// with. Throws InvalidOption below `path` for unknown arms and swept paths.
+/// with. The verdict is inconclusive where neither rule decides. This includes fewer than 3 slopes and
+/// missing errors, because diverged fits may be those with large errors. Throws InvalidOption below `path`
+/// for unknown arms and swept paths.
 ClaimPoint evaluate_rate_claim(const RateClaim& claim, const std::optional<double>& smallest_effect,
                                const ResultTable& table, const std::string& path);
 
