@@ -46,7 +46,8 @@ def write_readme(text):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {' '.join(ALL)}; all without")
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD",
+                        help=f"of {' '.join(ALL)}, beside another build of {' '.join(WORKLOADS)}; all without")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved runs of each program (default 5)")
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one measurement (default 2)")
     parser.add_argument("--threads", type=int, choices=[1, 2], default=1, help="of each program (default 1)")
@@ -56,9 +57,11 @@ def arguments():
                         help="a results.json, or the folder of another build, to compare with; slower by 3 %%: status 1")
     parser.add_argument("--readme", action="store_true", help="put the tables into bench/README.md")
     options = parser.parse_args()
-    unknown = set(options.workloads) - set(WORKLOADS if options.against and options.against.is_dir() else ALL)
-    if unknown or options.rounds < 1 or options.seconds <= 0:
-        parser.error(f"workloads are {' '.join(ALL)}, rounds at least 1, seconds positive; got {' '.join(unknown)}")
+    allowed = WORKLOADS if options.against and options.against.is_dir() else ALL
+    if unknown := sorted(set(options.workloads) - set(allowed)):
+        parser.error(f"unknown workload {' '.join(unknown)}; allowed are {' '.join(allowed)}")
+    if options.rounds < 1 or options.seconds <= 0:
+        parser.error(f"--rounds {options.rounds} --seconds {options.seconds:g}: rounds must be at least 1, seconds positive")
     return options
 
 
