@@ -456,6 +456,14 @@ void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, C
   }
 }
 
+/// Whether even both sides cannot differ by the smallest effect. A margin that was meant as a share, on a
+/// metric that is compared by differences, is found out so.
+bool is_margin_too_wide(const JudgedClaim& claim, const ClaimPoint& point) {
+  const std::optional<Interval> range = negligible_range(claim);
+  return range && !claim.logarithmic && point.left && point.right &&
+         range->high >= std::abs(point.left->mean) + std::abs(point.right->mean);
+}
+
 ClaimPoint evaluate_point(const JudgedClaim& claim, const PointPair& at, const ClaimPairs& pairs, int tests) {
   ClaimPoint point;
   point.left_at = at.left;
@@ -480,6 +488,9 @@ ClaimPoint evaluate_point(const JudgedClaim& claim, const PointPair& at, const C
     point.note = "no cells";
   if (claim.declared && !claim.logarithmic && !point.signs)
     add_note(point, "raw differences: a value is not above 0");
+  if (is_margin_too_wide(claim, point))
+    add_note(point,
+             "the smallest effect is as large as both sides together: it is a difference here, not a share");
   if (at.is_outside) {
     point.verdict = Verdict::outside;
     point.p_values.reset();

@@ -685,7 +685,26 @@ def short(text):
     return re.sub(r"(?<![\d.])0\.(?=\d)", ".", text)
 
 
+def between_sides(claim, point):
+    """The point with the estimate between its two sides alone: without the factor or the offset of `a < 0.8 × b`, `a < b − 0.03`.
+
+    None where the statement does not tell, and where a difference has a factor.
+    """
+    statement, scale = claim["statement"], point.get("scale")
+    factor = re.search(r" [<>~] ([\d.]+) × ", statement)
+    offset = re.search(r" ([-+]) ([\d.]+)\)$", statement)
+    if factor and scale == "log ratio":
+        shift = math.log(float(factor[1]))
+    elif offset and not factor and scale == "difference":
+        shift = float(offset[1] + offset[2])
+    else:
+        return None
+    ends = [x + shift if is_number(x) else x for x in point.get("interval") or []]
+    return point | {"estimate": point["estimate"] + shift, "interval": ends}
+
+
 FIELDS = {
+    "sides": lambda claim, point: short(estimate_text(between_sides(claim, point) or {})),
     "verdict": lambda claim, point: claim["verdict"] if point is None else point["verdict"],
     "estimate": lambda claim, point: short(estimate_text(point)),
     "value": lambda claim, point: short(estimate_text(point).split(" ")[0]),

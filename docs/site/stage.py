@@ -11,6 +11,7 @@ import re
 import shutil
 from pathlib import Path, PurePosixPath
 
+import claim_words
 import examples
 import figures
 import items
@@ -299,7 +300,13 @@ def with_results(text, file, page, ledger, of_arms, scenarios, broken):
 
 
 def fill():
-    """Writes the present numbers of the results, and the list of items, into the pages of docs/. Makes figures and tables small."""
+    """Writes the present numbers of the results, and the list of items, into the pages of docs/. Makes figures and tables small.
+
+    Before that it gives the claims of the results the words of their scenarios.
+    """
+    if changed := claim_words.refresh(ROOT / "docs" / "results", ROOT / "scenarios"):
+        print(f"docs/build: {changed} claims of docs/results/runs have other words now, as in their scenarios. `moelab report --ledger "
+              "docs/results` makes the lists of claims again.")
     ledger = results.Ledger(ROOT / "docs" / "results")
     of_arms = tables.load(ROOT / "docs" / "results")
     items.PAGE.write_text(items.present_page(ledger.stems))

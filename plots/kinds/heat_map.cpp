@@ -197,13 +197,14 @@ HeatMap build_heat_map(const HeatMapOptions& options, const FigureSource& source
                            (is_share ? fmt::format("{} of at least {}", label, *options.at_least) : label));
   map.caption = scenario_sentences(map.title, source);
   map.value_label = is_share ? "share of seeds" : label;
-  map.caption +=
-      is_share ? fmt::format("Share of {} seeds with {} of at least {}", most_seeds, label, *options.at_least)
-               : fmt::format("{} over {} seeds of {}",
-                             metric.may_be_censored() ? "Median"
-                             : positive               ? "Geometric mean"
-                                                      : "Mean",
-                             most_seeds, label);
+  // A decided run adds seeds only to the cells of claims that are still open.
+  const std::string seeds = fmt::format("{}{} seeds", source.table.is_decided ? "up to " : "", most_seeds);
+  map.caption += is_share ? fmt::format("Share of {} with {} of at least {}", seeds, label, *options.at_least)
+                          : fmt::format("{} over {} of {}",
+                                        metric.may_be_censored() ? "Median"
+                                        : positive               ? "Geometric mean"
+                                                                 : "Mean",
+                                        seeds, label);
   map.caption +=
       interval_text(map, positive && !is_share, is_share) + "." + censored_cells_text(censored, is_share);
   if (left_out > 0) map.caption += fmt::format(" Cells left out: {}.", left_out);

@@ -259,6 +259,16 @@ class Numbers(unittest.TestCase):
         self.assertEqual(self.filled("[.820](runs/x.json#at_0.1.value)"), ("<x#at_0.1.value=.820>", []))
         self.assertEqual(self.filled("[.820](runs/x.json#at_0.1.1.value)"), ("<x#at_0.1.1.value=.820>", []))
 
+    def test_the_sides_alone_without_factor_and_offset(self):
+        difference = POINT | {"left": 2.267, "right": 2.839, "estimate": -0.573, "interval": [-0.594, -0.552], "scale": "difference"}
+        self.ledger = ledger_of([run("x", [claim("factor", statement="a loss < 0.5 × b loss"), claim("plain"),
+                                           claim("offset", statement="a loss < b (loss - 0.03)", points=[difference]),
+                                           claim("both", statement="a loss < 0.5 × b loss", points=[difference])])])
+        self.assertEqual(self.filled("[](runs/x.json#factor.sides)")[0], "<x#factor.sides=.410 [.375, .450]>")
+        self.assertEqual(self.filled("[](runs/x.json#offset.sides)")[0], "<x#offset.sides=−.603 [−.624, −.582]>")
+        for name in ("plain", "both"):
+            self.assertIn("has no sides there", self.filled(f"[](runs/x.json#{name}.sides)")[1][0])
+
     def test_an_older_number_is_replaced_and_reported(self):
         text, wrong = self.filled("[.5](runs/x.json#a.value)")
         self.assertEqual(text, "<x#a.value=.820>")

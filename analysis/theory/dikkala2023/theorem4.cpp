@@ -424,7 +424,7 @@ CheckFinding check_claim3(const CheckEffort& effort, double radius, const Moment
 
 std::vector<Check> dikkala2023_claim_checks() {
   const std::string source = "Dikkala et al. 2023, appendix F, ";
-  return {{"dikkala2023.theorem4.derivative.as_printed", source + "proof of Claim 2",
+  return {{"dikkala2023.theorem4.derivative.as_printed", source + "before Claim 3",
            "q = 1 - 2 sigmoid(s) has the derivative (1 - q^2)/2 (largest deviation)", CheckVerdict::fails,
            [](Effort) { return check_routing_derivative(routing_function_as_printed); }},
           {"dikkala2023.theorem4.derivative.corrected", source + "proof of Claim 2",

@@ -202,8 +202,8 @@ std::vector<Check> graph_of_tokens2025_independence_checks() {
   const std::string id = "graph_of_tokens2025.independence.";
   return {
       {id + "given_tokens.as_printed", source,
-       "in the similarity-aware model the experts of two tokens are dependent given U: the largest I(e_1; "
-       "e_2 | U) is above 0",
+       "our stronger reading of the paper's sentence on i.i.d. tokens: in the similarity-aware model the "
+       "experts of two tokens are dependent given U, and the largest I(e_1; e_2 | U) is above 0",
        CheckVerdict::fails,
        [](Effort effort) { return check_dependent_given_tokens(effort, TokenModel::similarity_aware); }},
       {id + "given_tokens.corrected", source,

@@ -209,6 +209,20 @@ TEST_CASE("an interval within the smallest effect is equivalent, relative for lo
   CHECK(verdict(better, "loss", "0.005") == Verdict::reproduced);
 }
 
+TEST_CASE("a margin as large as both sides together is said, since it was meant as a share") {
+  const ResultTable table = table_of(6, "share", [](const std::string& arm, int, int seed) {
+    return (arm == "a" ? 0.011 : 0.01) + wobble(seed) / 1000;
+  });
+  const auto judged_with = [&](const std::string& effect) {
+    return judged(table, versus("share", ">", R"(, "smallest_effect": )" + effect));
+  };
+  const ClaimResult wide = judged_with("0.05"), right = judged_with("0.0005");
+  CHECK(wide.verdict == Verdict::equivalent);
+  CHECK(wide.points.front().note.find("it is a difference here, not a share") != std::string::npos);
+  CHECK(right.verdict == Verdict::reproduced);
+  CHECK(right.points.front().note.empty());
+}
+
 TEST_CASE("beside inconclusive: the seeds that would decide at the present spread") {
   // δ = −.1 ± .5 alternating: as many as significance_test finds for its spread.
   const ResultTable table = table_of(10, "share", [](const std::string& arm, int, int seed) {

@@ -54,6 +54,24 @@ TEST_CASE("heat maps of censored steps: which medians are bounds, and how many s
   CHECK(heat_map_csv(map).find(",200,,,1\n") != std::string::npos);
 }
 
+TEST_CASE("the caption of a decided run's heat map says that not every cell has every seed") {
+  RunResults results = heat_map_results();
+  results.table.is_decided = true;
+  results.head.decided = DecidedSeeds{2, {}};
+  std::erase_if(results.table.rows,
+                [](const ResultRow& row) { return row.seed == 2 && row.point.at(0).second.number() == 20; });
+  Json figure = {{"kind", "heat_map"},
+                 {"id", "m"},
+                 {"x", "data.n"},
+                 {"y", "model.experts"},
+                 {"value", "test_nmse_top1"}};
+  CHECK(built_figure<HeatMap>(figure, results).caption.find("mean over up to 3 seeds of ") !=
+        std::string::npos);
+  figure["at_least"] = 0.2;
+  CHECK(built_figure<HeatMap>(figure, results).caption.find("Share of up to 3 seeds with ") !=
+        std::string::npos);
+}
+
 TEST_CASE("heat maps have a panel for each arm and value of further swept paths") {
   RunResults results = heat_map_results();
   results.table.arms = {"learned", "frozen"};
