@@ -666,7 +666,29 @@ std::map<std::string, double> RoutedTokens::chance(Engine& engine) const {
     for (const auto& [name, value] : of_draw) mean[name] += value / kDraws;
   }
   chance = mean;
-  if (both_.size() > 0) chance["co_activation"] = static_cast<double>(k - 1) / (count - 1);
+  // Of an even router's tokens of one expert, the largest share that one other expert gets. K − 1 of the
+  // other E − 1 experts are drawn without putting back, so counts vary less than sums of single draws.
+  const auto tokens_of_one = static_cast<std::int64_t>(std::llround(static_cast<double>(selections) / count));
+  if (both_.size() > 0 && count == 2) chance["co_activation"] = 1;
+  if (both_.size() > 0 && count > 2 && tokens_of_one > 0) {
+    const double share = static_cast<double>(k - 1) / (count - 1),
+                 shrunk = std::sqrt(static_cast<double>(count - k) / (count - 2));
+    Engine own = engine;  // draws of the other levels stay as they are
+    double sum = 0;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      std::int64_t left = tokens_of_one * (k - 1);
+      double most = 0;
+      for (int other = 0; other + 1 < count; ++other) {
+        const auto got = other + 2 < count ? boost::random::binomial_distribution<std::int64_t, double>(
+                                                 left, 1.0 / (count - 1 - other))(own)
+                                           : left;
+        left -= got;
+        most = std::max(most, static_cast<double>(got) / static_cast<double>(tokens_of_one));
+      }
+      sum += share + (most - share) * shrunk;
+    }
+    chance["co_activation"] = std::min(1.0, sum / kDraws);
+  }
   if (sums[kPairs] > 0) {
     chance["repeat_first"] = 1.0 / count;
     chance["repeat_any"] = 1 - binomial(count - k, k) / binomial(count, k);

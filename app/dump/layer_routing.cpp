@@ -257,8 +257,9 @@ void LayerRouting::visit(bool wants_sets, const std::function<void(const RoutedB
                                      entropies.data());
         }
         of_r = r.data();
-        // A bias on a softmax is added to the probabilities.
-        if (kind == RoutingKind::logits && bias.size() > 0 && rule.score == SelectionRule::Score::softmax)
+        // A bias on a softmax is added to the probabilities, and groups are ranked by sums of them.
+        if (kind == RoutingKind::logits && (bias.size() > 0 || rule.groups > 1) &&
+            rule.score == SelectionRule::Score::softmax)
           of_selection = r.data();
       }
     }

@@ -13,9 +13,22 @@ namespace {
 
 /// Model types whose scores are not a softmax over all experts, and those whose selection has a bias.
 const std::set<std::string> kSigmoidModels = {"deepseek_v3", "glm4_moe", "glm4_moe_lite", "minimax_m2",
-                                              "dots1",       "llama4",   "llama4_text",   "glm4v_moe"};
-const std::set<std::string> kBiasedModels = {"deepseek_v3", "glm4_moe",     "glm4_moe_lite", "minimax_m2",
-                                             "dots1",       "ernie4_5_moe", "longcat_flash", "glm4v_moe"};
+                                              "dots1",       "llama4",   "llama4_text",   "glm4v_moe",
+                                              "lfm2_moe",    "afmoe",    "glm_moe_dsa",   "bailing_moe_v2"};
+const std::set<std::string> kBiasedModels = {
+    "deepseek_v3",   "glm4_moe",  "glm4_moe_lite", "minimax_m2", "dots1",       "ernie4_5_moe",
+    "longcat_flash", "glm4v_moe", "lfm2_moe",      "afmoe",      "glm_moe_dsa", "bailing_moe_v2"};
+/// Model types whose scores are known to be a softmax over all experts.
+const std::set<std::string> kSoftmaxModels = {"mixtral",       "qwen2_moe",
+                                              "qwen3_moe",     "qwen3_vl_moe_text",
+                                              "qwen3_next",    "olmoe",
+                                              "flex_olmo",     "deepseek_v2",
+                                              "phimoe",        "jetmoe",
+                                              "granitemoe",    "granitemoeshared",
+                                              "dbrx",          "switch_transformers",
+                                              "nllb-moe",      "ernie4_5_moe",
+                                              "longcat_flash", "jamba",
+                                              "minimax",       "hunyuan_v1_moe"};
 const std::set<std::string> kTopOneModels = {"switch_transformers", "llama4", "llama4_text"};
 
 class ConfigReader {
@@ -50,6 +63,14 @@ class ConfigReader {
       all.push_back(entry.get<int>());
     }
     return all;
+  }
+
+  /// Whether one of these fields is true.
+  bool is_set(std::initializer_list<const char*> names) const {
+    return std::any_of(names.begin(), names.end(), [&](const char* name) {
+      const Json* const value = field(name);
+      return value && value->is_boolean() && value->get<bool>();
+    });
   }
 
   std::string text(const char* name) const {
@@ -118,19 +139,28 @@ ModelFacts model_facts(const Json& given, const std::string& place) {
   if (facts.layers) facts.moe_layers = layers_with_router(reader, *facts.layers);
   facts.groups = std::max(1, reader.number({"n_group"}).value_or(1));
   facts.kept_groups = std::max(1, reader.number({"topk_group"}).value_or(facts.groups));
-  const std::string scoring = reader.text("scoring_func");
+  std::string scoring;
+  for (const char* const name :
+       {"scoring_func", "score_function", "score_func", "moe_router_activation_func"}) {
+    if (scoring.empty()) scoring = reader.text(name);
+  }
   if (!scoring.empty())
     facts.score = scoring;
   else if (kSigmoidModels.contains(type))
     facts.score = "sigmoid";
   else if (type == "gpt_oss")
     facts.score = "selected";
-  else
+  else {
     facts.score = "softmax";
+    facts.is_assumed = !kSoftmaxModels.contains(type);
+  }
+  facts.type = type;
   if (facts.score != "softmax" && facts.score != "sigmoid" && facts.score != "selected")
     throw UserError(place, fmt::format("scoring_func is '{}'; softmax and sigmoid are known", facts.score));
   facts.has_selection_bias = reader.text("topk_method") == "noaux_tc" ||
-                             (reader.text("topk_method").empty() && kBiasedModels.contains(type));
+                             (reader.text("topk_method").empty() && kBiasedModels.contains(type)) ||
+                             reader.is_set({"use_expert_bias", "moe_router_enable_expert_bias",
+                                            "use_routing_bias", "e_score_correction_bias"});
   if (const Json* const pad = reader.field("pad_token_id"); pad && pad->is_number_integer())
     facts.pad_token = pad->get<std::int64_t>();
   return facts;

@@ -54,6 +54,7 @@ class RoutingBuilder {
       return std::move(routing_);
     }
     LayersOf layers = read_layers(main_->option, kind_, batches, true);
+    check_batches(batches.size(), layers.size());
     if (ids_) {
       RoutingKind of_ids = RoutingKind::experts;
       std::vector<RoutingBatch> id_batches = routing_batches(ids_->option, input_.*ids_->source, of_ids,
@@ -247,6 +248,21 @@ class RoutingBuilder {
 
   // Layers.
 
+  /// Several files of one layer each are batches of it. A file for each layer looks alike.
+  void check_batches(std::size_t batches, std::size_t layers) {
+    if (batches < 2 || layers != 1) return;
+    const bool is_layer_each = facts_.layers && facts_.moe_layers.size() == batches;
+    if (is_layer_each && given_layers_.empty())
+      throw UserError(
+          main_->option,
+          fmt::format("has {} files or arrays of one layer each, and --model has {} layers with a router: a "
+                      "file for each layer? Needs one file with an entry for each layer, for example "
+                      "np.savez('all.npz', **{{f'layer.{{l}}': z for l, z in ...}}); or --layers with the "
+                      "number of the one layer, if the files are its batches",
+                      batches, batches));
+    note(fmt::format("{} files are batches of one layer: their rows follow each other", batches));
+  }
+
   /// Equal files of several ranks hold the same tokens.
   void drop_equal_ranks(std::vector<RoutingBatch>& batches) {
     if (!input_.ranks.empty() && input_.ranks != "first" && input_.ranks != "all")
@@ -270,9 +286,25 @@ class RoutingBuilder {
       }
       return true;
     };
+    // Only batches that begin alike are read in full.
+    const auto begin_of = [](const RoutingBatch& batch) {
+      std::vector<double> begin;
+      for (const RoutingEntry& entry : batch.entries) {
+        if (!entry.array || entry.array->rows() == 0) continue;
+        const Matrix row = entry.array->read(0, 1);
+        for (const double value : row.reshaped()) begin.push_back(std::isnan(value) ? 0 : value);
+      }
+      return begin;
+    };
+    std::vector<std::vector<double>> begins;
+    for (const RoutingBatch& batch : batches) begins.push_back(begin_of(batch));
     for (std::size_t later = 1; later < batches.size();) {
-      const auto same = std::find_if(batches.begin(), batches.begin() + static_cast<std::ptrdiff_t>(later),
-                                     [&](const RoutingBatch& own) { return is_equal(own, batches[later]); });
+      const auto same =
+          std::find_if(batches.begin(), batches.begin() + static_cast<std::ptrdiff_t>(later),
+                       [&](const RoutingBatch& own) {
+                         return begins[static_cast<std::size_t>(&own - batches.data())] == begins[later] &&
+                                is_equal(own, batches[later]);
+                       });
       if (same == batches.begin() + static_cast<std::ptrdiff_t>(later)) {
         ++later;
         continue;
@@ -284,6 +316,7 @@ class RoutingBuilder {
                         "count twice; needs --ranks first to count them once, or --ranks all",
                         same - batches.begin(), later));
       batches.erase(batches.begin() + static_cast<std::ptrdiff_t>(later));
+      begins.erase(begins.begin() + static_cast<std::ptrdiff_t>(later));
       dropped_.push_back(later);
       note("a batch that equals an earlier one is left out (--ranks first)");
     }
@@ -694,7 +727,7 @@ class RoutingBuilder {
                                             counted(empty, "sequence")));
   }
 
-  void check_mask(const KeptRows& kept) const {
+  void check_mask(const KeptRows& kept) {
     if (all_tokens_.empty()) {
       check_mask_of_sequences(kept);
       return;
@@ -708,8 +741,13 @@ class RoutingBuilder {
       std::set<std::int64_t>& seen = is_kept ? inside : outside;
       if (seen.size() < 3) seen.insert(all_tokens_[i]);
     }
-    const bool is_turned = facts_.pad_token ? pad_inside && !pad_outside && !outside.empty()
+    // The token of padding may be another one than --model names.
+    const bool is_turned = facts_.pad_token ? pad_inside && !pad_outside && !outside.empty() &&
+                                                  (inside.size() == 1 || outside.size() > 1)
                                             : inside.size() == 1 && outside.size() > 1;
+    if (!is_turned && pad_inside && !pad_outside && outside.size() == 1)
+      note(fmt::format("rows that the mask leaves out hold the token {}, and pad_token_id of --model is {}",
+                       *outside.begin(), *facts_.pad_token));
     if (is_turned)
       throw UserError("--mask",
                       "is 1 where the tokens are padding and 0 where they are not; needs 1 for tokens that "
@@ -888,6 +926,8 @@ class RoutingBuilder {
     }
     const bool is_single = layers.size() == 1;
     std::vector<bool> is_dense(layers.size(), false);
+    const bool has_values = std::any_of(
+        scans.begin(), scans.end(), [](const ValueScan& scan) { return !scan.all_nan && !scan.all_zero; });
     for (std::size_t at = 0; at < layers.size(); ++at) {
       const ValueScan& scan = scans[at];
       const NpyReader& piece = layers[at].pieces.front();
@@ -896,6 +936,14 @@ class RoutingBuilder {
         if (is_main) {
           routing_.without_router.push_back(layers[at].layer);
           note(fmt::format("layer {} has no router: every value is NaN", layers[at].layer));
+        }
+        continue;
+      }
+      if (scan.all_zero && !is_single && experts_ > 1 && has_values) {
+        is_dense[at] = true;
+        if (is_main) {
+          routing_.without_router.push_back(layers[at].layer);
+          note(fmt::format("layer {} has no router: every value is 0", layers[at].layer));
         }
         continue;
       }
@@ -1027,6 +1075,7 @@ class RoutingBuilder {
         throw UserError("--top-k",
                         "missing; needs the number of experts that a token goes to, or --model config.json");
       k = 1;
+      if (experts_ > 1 && is_main) note("K = 1 is assumed: loads are those of the first choice (--top-k)");
     }
     if (k > experts_)
       throw UserError("--top-k",
@@ -1080,8 +1129,18 @@ class RoutingBuilder {
     layers.resize(left);
     if (is_main && kind == RoutingKind::logits && facts_.score == "sigmoid" && input_.score.empty())
       note("scores are the sigmoid of the logits, by --model; r = s / sum of s");
+    if (is_main && kind == RoutingKind::logits && facts_.experts && facts_.is_assumed && input_.score.empty())
+      note(
+          fmt::format("scores are the softmax of the logits, and selection has no bias: assumed, since the "
+                      "model type '{}' of --model is not known (--score, --selection-bias)",
+                      facts_.type));
+    if (is_main && kind == RoutingKind::logits && score_ == SelectionRule::Score::selected)
+      note("r is a softmax over the K chosen experts alone, by --model; the others have r = 0");
     if (is_main && groups_ > 1)
-      note(fmt::format("experts are selected within the {} best of {} groups", kept_groups_, groups_));
+      note(fmt::format("experts are selected within the {} best of {} groups, ranked by {}", kept_groups_,
+                       groups_,
+                       !facts_.has_selection_bias && input_.groups.empty() ? "their largest"
+                                                                           : "the sum of their two largest"));
   }
 
   static bool is_in_unit(const std::vector<ValueScan>& scans) {
@@ -1118,15 +1177,33 @@ class RoutingBuilder {
 
   void set_bias(LayerRouting& layer, std::size_t at, std::size_t count, const SideArray& bias) const {
     const NpyReader* found = nullptr;
-    std::int64_t row = 0;
-    for (std::size_t i = 0; i < bias.arrays.size(); ++i) {
-      if (bias.numbers[i] && *bias.numbers[i] == layer.layer) found = &bias.arrays[i];
+    // Numbers that count from 0 and are as many as the layers are places, as in the names of scores. Others
+    // are layers.
+    std::vector<int> numbers;
+    for (const std::optional<int>& number : bias.numbers) {
+      if (number) numbers.push_back(*number);
     }
-    if (!found && bias.arrays.size() == count) found = &bias.arrays[at];
+    std::sort(numbers.begin(), numbers.end());
+    bool are_places = bias.arrays.size() == count;
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      are_places = are_places && numbers[i] == static_cast<int>(i) && numbers.size() == count;
+    for (std::size_t i = 0; i < bias.arrays.size() && !numbers.empty(); ++i) {
+      const int wanted = are_places ? static_cast<int>(at) : layer.layer;
+      if (bias.numbers[i] && *bias.numbers[i] == wanted) found = &bias.arrays[i];
+    }
+    if (!found && numbers.empty() && are_places) found = &bias.arrays[at];
+    std::int64_t row = 0;
     if (!found && bias.arrays.size() == 1) {
       found = &bias.arrays.front();
-      if (found->shape().size() == 2 && found->rows() == static_cast<std::int64_t>(count))
+      const std::int64_t rows = found->shape().size() == 2 ? found->rows() : 1;
+      if (rows == static_cast<std::int64_t>(count))
         row = static_cast<std::int64_t>(at);
+      else if (facts_.layers && rows == *facts_.layers)
+        row = layer.layer;
+      else if (rows > 1)
+        found->refuse(fmt::format(
+            "has shape {}, needs a row for each of {}{}", shape_text(found->shape()), counted(count, "layer"),
+            facts_.layers ? fmt::format(", or for each of the {} layers of --model", *facts_.layers) : ""));
     }
     if (!found) throw UserError("--selection-bias", fmt::format("has no array of layer {}", layer.layer));
     const bool is_table = found->shape().size() == 2;
@@ -1170,7 +1247,17 @@ class RoutingBuilder {
       if (named[i] == scored[i]) continue;
       ++(named[i] == 0 ? zeros : others);
     }
-    if (zeros == 0 || others > 0) return;
+    if (zeros == 0) return;
+    // Ties and rounding give other ids, too. They are few beside the tokens of full experts, or all is left.
+    constexpr std::int64_t kFew = 20;
+    if (kFew * others > zeros) {
+      note(fmt::format(
+          "layer {}: {} of {} ids are not the likeliest expert, {} of them are 0. So none is taken "
+          "for a dropped token",
+          layer.layer, zeros + others, named.size(), zeros));
+      return;
+    }
+    const auto is_dropped = [&](std::size_t i) { return named[i] == 0 && scored[i] != 0; };
     layer.unserved.assign(named.size(), 0);
     // Of each sequence, a full expert tells the capacity; the tokens of expert 0 beyond it are dropped, too.
     std::set<std::int64_t> capacities;
@@ -1185,11 +1272,11 @@ class RoutingBuilder {
     for (const auto& [begin, end] : sequences) {
       std::map<int, std::pair<std::int64_t, bool>> of_expert;
       for (std::size_t i = begin; i < end; ++i) {
-        auto& [served, drops] = of_expert[scored[i]];
-        if (named[i] == scored[i])
-          ++served;
-        else
+        auto& [served, drops] = of_expert[is_dropped(i) ? scored[i] : named[i]];
+        if (is_dropped(i))
           drops = true;
+        else
+          ++served;
       }
       for (const auto& [expert, own] : of_expert) {
         if (own.second) capacities.insert(own.first);
@@ -1200,13 +1287,16 @@ class RoutingBuilder {
       std::int64_t served = 0;
       for (std::size_t i = begin; i < end; ++i) {
         const bool is_over = scored[i] == 0 && capacities.size() == 1 && ++served > *capacities.begin();
-        layer.unserved[i] = named[i] != scored[i] || is_over ? 1 : 0;
+        layer.unserved[i] = is_dropped(i) || is_over ? 1 : 0;
         dropped += layer.unserved[i] != 0 && routing_.rows->is_kept(static_cast<std::int64_t>(i)) ? 1 : 0;
       }
     }
     note(fmt::format(
-        "layer {}: index 0 where another expert is the likeliest is a dropped token; {} rows are unserved{}",
+        "layer {}: index 0 where another expert is the likeliest is a dropped token; {} rows are "
+        "unserved{}{}",
         layer.layer, dropped,
+        others > 0 ? fmt::format(". {} other ids are not the likeliest expert, and count as they are", others)
+                   : "",
         capacities.size() == 1
             ? fmt::format(". Full experts serve {} tokens of a sequence, so expert 0 serves no more",
                           *capacities.begin())
@@ -1241,11 +1331,22 @@ class RoutingBuilder {
       layers = assignments_of_one(*batches[0].entries[0].array);
     else
       layers = read_layers(earlier->option, kind, batches, false);
+    const bool has_bias = std::any_of(routing_.layers.begin(), routing_.layers.end(),
+                                      [](const LayerRouting& layer) { return layer.bias.size() > 0; });
+    if (kind != RoutingKind::experts && has_bias)
+      throw UserError(
+          earlier->option,
+          "holds scores, and these routers select by score + bias: the earlier bias is not known. "
+          "Needs --previous-assignments with the ids of the chosen experts");
     if (kind == RoutingKind::experts)
       finish_ids(layers, earlier->option, false);
     else
       finish_values(layers, earlier->option, kind, false);
     routing_.checks = before;
+    if (kind != RoutingKind::experts && has_ids(routing_.layers) && !has_ids(layers))
+      note(fmt::format(
+          "the experts of {} are those of its scores alone; beside {} are ids, and these win there",
+          earlier->option, main_->option));
     for (LayerRouting& layer : layers) {
       layer.rows = routing_.rows;
       layer.rule.top_k = routing_.layers.front().rule.top_k;
@@ -1455,11 +1556,25 @@ class RoutingBuilder {
       if (has_document_ids_) {
         std::map<std::int64_t, int> number;
         std::map<std::int64_t, int> length;
+        std::map<std::int64_t, std::size_t> batch_of;
+        std::set<std::int64_t> in_several;
+        std::size_t batch = 0;
+        std::int64_t left = frames_.empty() ? rows : frames_.front().rows;
         for (const std::int64_t id : of_rows(documents_, "documents")) {
-          documents.push_back(number.try_emplace(id, static_cast<int>(number.size())).first->second);
+          while (left == 0 && batch + 1 < frames_.size()) left = frames_[++batch].rows;
+          --left;
+          if (batch_of.try_emplace(id, batch).first->second != batch) in_several.insert(id);
+          const auto [known, is_new] = number.try_emplace(id, static_cast<int>(number.size()));
+          if (is_new) document_ids_.push_back(id);
+          documents.push_back(known->second);
           positions.push_back(length[id]++);
         }
         document_total_ = number.size();
+        if (!in_several.empty())
+          note(
+              fmt::format("{} of the {} documents occur in several batches, and count as one each; documents "
+                          "that differ need ids that differ",
+                          in_several.size(), document_total_));
       } else {
         for (std::size_t d = 0; d < document_lengths_.size(); ++d) {
           for (std::int64_t p = 0; p < document_lengths_[d]; ++p) {
@@ -1482,6 +1597,19 @@ class RoutingBuilder {
       }
     }
     if (labels_.is_given()) read_labels(rows);
+  }
+
+  /// The place of a document's label: its id, if ids were given. They need not come in order.
+  std::size_t place_of_label(std::size_t document) const {
+    if (document_ids_.empty()) return document;
+    const std::int64_t id = document_ids_[document];
+    if (id < 0 || id >= static_cast<std::int64_t>(document_ids_.size()))
+      throw UserError(
+          "--labels",
+          fmt::format("has a label for each of {} documents, and --documents has the id {}; needs "
+                      "ids from 0 to {} for this, or a label for each row",
+                      document_ids_.size(), id, document_ids_.size() - 1));
+    return static_cast<std::size_t>(id);
   }
 
   void read_labels(std::int64_t rows) {
@@ -1535,7 +1663,7 @@ class RoutingBuilder {
       std::vector<std::int64_t> spread;
       if (is_of_documents) {
         for (const int document : all_documents_)
-          spread.push_back(values[static_cast<std::size_t>(document)]);
+          spread.push_back(values[place_of_label(static_cast<std::size_t>(document))]);
       } else {
         std::size_t sequence = 0;
         for (const Frame& frame : frames_) {
@@ -1633,6 +1761,7 @@ class RoutingBuilder {
   std::vector<std::int64_t> document_lengths_, all_tokens_;
   std::vector<int> all_documents_;
   std::size_t document_total_ = 0;
+  std::vector<std::int64_t> document_ids_;  // in the order of the documents' numbers; empty without ids
   bool is_one_array_ = false, has_ids_beside_ = false, has_document_ids_ = false, suspects_sigmoid_ = false;
 };
 

@@ -353,6 +353,79 @@ TEST_CASE("analyze: sigmoid scores with a bias, within groups") {
   check_refused({"--logits", file, "--groups", "3:1"}, "3 groups do not divide 4 experts");
 }
 
+TEST_CASE("analyze: a label of each document belongs to its id, in whatever order the documents come") {
+  const Dumps dumps;
+  // Documents 2, 0, 1 of two tokens each; document 2 is of domain 1 alone and goes to expert 1.
+  const std::string file = dumps.reals("L", {6, 2}, logits_of({{1}, {1}, {0}, {0}, {0}, {0}}, 2)),
+                    ids = dumps.whole("doc", {6}, {2, 2, 0, 0, 1, 1}),
+                    labels = dumps.whole("dom", {3}, {0, 0, 1});
+  const Json answer = answer_of({"--logits", file, "--top-k", "1", "--documents", ids, "--labels", labels});
+  CHECK(metric_of(answer, 0, "top1_cluster_nmi") == doctest::Approx(1));
+  check_refused({"--logits", file, "--top-k", "1", "--documents", dumps.whole("far", {6}, {7, 7, 0, 0, 1, 1}),
+                 "--labels", labels},
+                "needs ids from 0 to 2");
+  // Two batches that number their documents alike.
+  const std::string other = dumps.reals("M", {2, 2}, logits_of({{0}, {1}}, 2)),
+                    own = dumps.whole("own", {2}, {2, 3});
+  CHECK(tells(answer_of({"--logits", file, other, "--top-k", "1", "--documents", ids, own}),
+              "1 of the 4 documents occur in several batches"));
+}
+
+TEST_CASE("analyze: biases belong to the layers of the file, or to all layers of the model") {
+  const Dumps dumps;
+  const Json config = {{"model_type", "deepseek_v3"},
+                       {"num_hidden_layers", 3},
+                       {"n_routed_experts", 2},
+                       {"num_experts_per_tok", 1},
+                       {"first_k_dense_replace", 1}};
+  const std::string model = dumps.write("config.json", config.dump());
+  const std::vector<double> even = {0, 0};
+  const std::string file = dumps.write("z.safetensors", tensors({{"router_logits.0", "F32", {1, 2}, even},
+                                                                 {"router_logits.1", "F32", {1, 2}, even}}));
+  const auto loads = [&](const std::string& bias) {
+    const Json answer = answer_of({"--logits", file, "--model", model, "--selection-bias", bias});
+    return std::pair(layer_of(answer, 1).at("experts").at("load"),
+                     layer_of(answer, 2).at("experts").at("load"));
+  };
+  const std::pair<Json, Json> apart(Json({0.0, 1.0}), Json({1.0, 0.0}));
+  // Layer 1 prefers expert 1, and layer 2 expert 0.
+  CHECK(loads(dumps.reals("of_file", {2, 2}, {0, 1, 1, 0})) == apart);
+  CHECK(loads(dumps.reals("of_model", {3, 2}, {0, 0, 0, 1, 1, 0})) == apart);
+  const Tensor one{"", "F32", {2}, {0, 1}}, two{"", "F32", {2}, {1, 0}};
+  const auto named = [&](const std::string& name, const std::string& first, const std::string& second) {
+    Tensor a = one, b = two;
+    a.name = first;
+    b.name = second;
+    return dumps.write(name, tensors({a, b}));
+  };
+  CHECK(loads(named("entries.safetensors", "bias.0", "bias.1") + ":bias") == apart);
+  CHECK(loads(named("layers.safetensors", "bias.1", "bias.2") + ":bias") == apart);
+  check_refused({"--logits", file, "--model", model, "--selection-bias",
+                 dumps.reals("of_none", {4, 2}, std::vector<double>(8, 0))},
+                "needs a row for each of 2 layers, or for each of the 3 layers of --model");
+  check_refused({"--logits", file, "--model", model, "--selection-bias", dumps.path("of_file.npy"),
+                 "--previous-logits", file},
+                "the earlier bias is not known");
+}
+
+TEST_CASE("analyze: a file for each layer is no batch, and what is assumed is said") {
+  const Dumps dumps;
+  const Json config = {{"model_type", "unheard_of"}, {"num_hidden_layers", 2}, {"num_experts", 2}};
+  const std::string model = dumps.write("config.json", config.dump()),
+                    one = dumps.reals("a", {2, 2}, logits_of({{0}, {1}}, 2)),
+                    two = dumps.reals("b", {2, 2}, logits_of({{1}, {1}}, 2));
+  check_refused({"--logits", one, two, "--model", model, "--top-k", "1"}, "a file for each layer?");
+  const Json batches = answer_of({"--logits", one, two, "--model", model, "--top-k", "1", "--layers", "1"});
+  CHECK(metric_of(batches, 1, "tokens") == 4);
+  CHECK(tells(batches, "2 files are batches of one layer"));
+  CHECK(tells(batches, "the model type 'unheard_of' of --model is not known"));
+  CHECK(tells(answer_of({"--logits", one}), "K = 1 is assumed"));
+  // A buffer of zeros that no router filled.
+  const std::string zeros = dumps.reals("z", {2, 2, 2}, {0, 0, 0, 0, 2, -2, 1, -1});
+  const Json filled = answer_of({"--logits", zeros, "--axes", "LTE", "--top-k", "1"});
+  CHECK(filled.at("settings").at("without_router") == Json::array({0}));
+}
+
 TEST_CASE("analyze: tokens that a full expert dropped are no tokens of expert 0") {
   const Dumps dumps;
   // One sequence, two tokens an expert: tokens 2 and 5 are dropped, and so is 7, which wanted expert 0.
