@@ -38,7 +38,8 @@ Json listed_names(std::string_view text) {
 }  // namespace
 
 std::string ScenarioError::place_text() const {
-  return line == 0 ? "" : fmt::format(" ({}:{}:{})", file, line, column);
+  // An error in a file that is extended names its place in the message.
+  return line == 0 || file.empty() ? "" : fmt::format(" ({}:{}:{})", file, line, column);
 }
 
 std::vector<ScenarioError> errors_of(const InvalidOption& error) {

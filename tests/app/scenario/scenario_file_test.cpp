@@ -142,6 +142,15 @@ TEST_CASE("scenario file: an error says in which file the value stands") {
   CHECK_FALSE(contains(error.message(), "written in"));
 }
 
+TEST_CASE("scenario file: an error in a file that is extended has its place once, in the message") {
+  ScenarioError error(UserError("data.dim", "got 0 (written in wrong.json:3:4)"));
+  error.line = 3;
+  error.column = 4;
+  CHECK(error.place_text().empty());
+  error.file = "own.json";
+  CHECK(error.place_text() == " (own.json:3:4)");
+}
+
 TEST_CASE("scenario file: names of data files are relative to the file in which they stand") {
   const Folder folder;
   folder.write("sub/base.json", R"({"name": "base",
