@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
-#include <tuple>
 
 namespace moelab::routed_tokens_test {
 namespace {
@@ -89,8 +89,9 @@ TEST_CASE("routed tokens: an interval needs four documents in a cluster") {
 
 TEST_CASE("routed tokens: the chance level of co-activation is what an even router has") {
   Engine engine = Seeds{1, 0}.stream(Purpose::evaluation);
-  for (const auto& [experts, k, count] :
-       {std::tuple(16, 2, 442), std::tuple(8, 4, 1000), std::tuple(3, 3, 50)}) {
+  for (const std::array<int, 3>& setting :
+       {std::array{16, 2, 442}, std::array{8, 4, 1000}, std::array{3, 3, 50}}) {
+    const int experts = setting[0], k = setting[1], count = setting[2];
     CAPTURE(experts);
     constexpr int kRouters = 20;
     double measured = 0, chance = 0;
