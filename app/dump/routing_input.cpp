@@ -987,18 +987,25 @@ class RoutingBuilder {
     });
     if (all_gates && kind == RoutingKind::probabilities && is_one_hot)
       all_gates = false;  // r of a hash router
-    if (all_gates && kind == RoutingKind::logits && !is_in_unit(scans)) all_gates = false;
+    // Scaled gates are outside [0, 1]. Logits have no exact zeros at as many places in each of many rows.
+    constexpr std::int64_t kRowsOfGates = 16;
+    const bool has_many_rows = std::all_of(scans.begin(), scans.end(), [](const ValueScan& scan) {
+      return scan.all_nan || scan.rows > kRowsOfGates;
+    });
+    if (all_gates && kind == RoutingKind::logits && !is_in_unit(scans) && !has_many_rows) all_gates = false;
     // One array of r is measured as it is, gates too.
     const bool keeps_values = is_one_array_ && kind != RoutingKind::scores;
-    const auto read_as_sets = [&](const std::string& found) {
-      note(found + (keeps_values ? "; metrics of r are those of these numbers (--gates leaves them out)"
-                                 : "; they are read as sets, and metrics of r are left out"));
-      if (!keeps_values) kind = RoutingKind::gates;
-      return !keeps_values;
+    const auto read_as_sets = [&](const std::string& found, bool keeps) {
+      note(found + (keeps ? "; metrics of r are those of these numbers (--gates leaves them out)"
+                          : "; they are read as sets, and metrics of r are left out"));
+      if (!keeps) kind = RoutingKind::gates;
+      return !keeps;
     };
     if (all_gates && kind != RoutingKind::gates)
+      // A softmax of gates is no r.
       read_as_sets(fmt::format("{} holds gates: every row has {} above 0 and zeros elsewhere", option,
-                               counted(largest_count(scans), "number")));
+                               counted(largest_count(scans), "number")),
+                   keeps_values && kind != RoutingKind::logits);
     // Logits of the chosen experts alone: -inf elsewhere, at other experts from row to row.
     const auto is_chosen_alone = [&](const ValueScan& scan) {
       return scan.is_constant_open && scan.open >= 1 && (top_k_ == 0 || scan.open == top_k_) &&
@@ -1012,7 +1019,8 @@ class RoutingBuilder {
     if (all_chosen) {
       all_chosen =
           read_as_sets(fmt::format("{} is -inf but for {} of each row: logits of the chosen experts alone",
-                                   option, counted(chosen_count, "number")));
+                                   option, counted(chosen_count, "number")),
+                       keeps_values);
       for (LayerRouting& layer : layers) layer.is_closed_by_infinity = all_chosen;
     }
     for (std::size_t at = 0; at < layers.size(); ++at) {

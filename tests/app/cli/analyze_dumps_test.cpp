@@ -420,6 +420,17 @@ TEST_CASE("analyze: a file for each layer is no batch, and what is assumed is sa
   CHECK(tells(batches, "2 files are batches of one layer"));
   CHECK(tells(batches, "the model type 'unheard_of' of --model is not known"));
   CHECK(tells(answer_of({"--logits", one}), "K = 1 is assumed"));
+  // Gates that are scaled, as DeepSeek's, are no logits.
+  std::vector<double> scaled;
+  for (int row = 0; row < 20; ++row) {
+    std::vector<double> own(4, 0);
+    own[static_cast<std::size_t>(row % 4)] = 1.5;
+    own[static_cast<std::size_t>((row + 1) % 4)] = 1.0;
+    scaled.insert(scaled.end(), own.begin(), own.end());
+  }
+  const Json gates = answer_of({"--logits", dumps.reals("g", {20, 4}, scaled), "--top-k", "2"});
+  CHECK(tells(gates, "holds gates"));
+  CHECK_FALSE(layer_of(gates, 0).at("metrics").contains("routing_entropy"));
   // A buffer of zeros that no router filled.
   const std::string zeros = dumps.reals("z", {2, 2, 2}, {0, 0, 0, 0, 2, -2, 1, -1});
   const Json filled = answer_of({"--logits", zeros, "--axes", "LTE", "--top-k", "1"});
