@@ -60,6 +60,19 @@ double purity_of(std::span<const double> counts, std::size_t clusters, std::size
   return most / all;
 }
 
+/// How many of `draws` uniform draws fall on each of `cells`.
+std::vector<double> even_counts(std::int64_t draws, std::size_t cells, Engine& engine) {
+  std::vector<double> counts(cells);
+  for (std::size_t cell = 0; cell + 1 < cells; ++cell) {
+    const auto got = boost::random::binomial_distribution<std::int64_t, double>(
+        draws, 1.0 / static_cast<double>(cells - cell))(engine);
+    counts[cell] = static_cast<double>(got);
+    draws -= got;
+  }
+  counts.back() = static_cast<double>(draws);
+  return counts;
+}
+
 /// The metrics of loads (E).
 void add_loads(std::span<const double> loads, RoutedValues& values) {
   const double experts = static_cast<double>(loads.size());
@@ -652,17 +665,8 @@ std::map<std::string, double> RoutedTokens::chance(Engine& engine) const {
   const auto selections = static_cast<std::int64_t>(std::accumulate(loads.begin(), loads.end(), 0.0));
   std::map<std::string, double> mean;
   for (int draw = 0; draw < kDraws && selections > 0; ++draw) {
-    std::vector<double> drawn(experts());
-    std::int64_t left = selections;
-    for (std::size_t e = 0; e + 1 < experts(); ++e) {
-      const auto got = boost::random::binomial_distribution<std::int64_t, double>(
-          left, 1.0 / static_cast<double>(experts() - e))(engine);
-      drawn[e] = static_cast<double>(got);
-      left -= got;
-    }
-    drawn.back() = static_cast<double>(left);
     RoutedValues of_draw;
-    add_loads(drawn, of_draw);
+    add_loads(even_counts(selections, experts(), engine), of_draw);
     for (const auto& [name, value] : of_draw) mean[name] += value / kDraws;
   }
   chance = mean;
@@ -676,15 +680,8 @@ std::map<std::string, double> RoutedTokens::chance(Engine& engine) const {
     Engine own = engine;  // draws of the other levels stay as they are
     double sum = 0;
     for (int draw = 0; draw < kDraws; ++draw) {
-      std::int64_t left = tokens_of_one * (k - 1);
-      double most = 0;
-      for (int other = 0; other + 1 < count; ++other) {
-        const auto got = other + 2 < count ? boost::random::binomial_distribution<std::int64_t, double>(
-                                                 left, 1.0 / (count - 1 - other))(own)
-                                           : left;
-        left -= got;
-        most = std::max(most, static_cast<double>(got) / static_cast<double>(tokens_of_one));
-      }
+      const std::vector<double> drawn = even_counts(tokens_of_one * (k - 1), experts() - 1, own);
+      const double most = *std::max_element(drawn.begin(), drawn.end()) / static_cast<double>(tokens_of_one);
       sum += share + (most - share) * shrunk;
     }
     chance["co_activation"] = std::min(1.0, sum / kDraws);

@@ -202,10 +202,6 @@ class Analysis {
     }
   }
 
-  static void leave_out(LayerAnalysis& layer, const std::string& name, const std::string& reason) {
-    if (layer.metrics.erase(name) > 0) layer.skipped[name] = reason;
-  }
-
   MeasuredLayer measure_layer(std::size_t at) {
     const LayerRouting& routing = routing_.layers[at];
     MeasuredLayer own;
@@ -232,12 +228,10 @@ class Analysis {
     }
     // With several layers an earlier snapshot is no layer before this one. Pairs of layers have matrices.
     if (previous && routing_.layers.size() > 1) {
-      for (const char* const name : {"layer_ari", "router_instability", "assignment_change_share"})
-        leave_out(layer, name, "compares a layer with the one before it: see the matrices of layers");
-    }
-    if (routing.rule.score == SelectionRule::Score::selected) {
-      for (const char* const name : {"selection_margin", "selected_mass"})
-        leave_out(layer, name, "r is a softmax over the K chosen experts alone");
+      for (const char* const name : {"layer_ari", "router_instability", "assignment_change_share"}) {
+        if (layer.metrics.erase(name) > 0)
+          layer.skipped[name] = "compares a layer with the one before it: see the matrices of layers";
+      }
     }
     own.metrics = layer.metrics;
     own.skipped = layer.skipped;

@@ -38,6 +38,9 @@ constexpr KindTraits kEarlierKinds[] = {
     {RoutingKind::logits, "--previous-logits", &RoutingInput::previous_logits},
     {RoutingKind::experts, "--previous-assignments", &RoutingInput::previous_assignments}};
 
+/// With more rows, a pattern that all of them have is no chance.
+constexpr std::int64_t kManyRows = 16;
+
 class RoutingBuilder {
  public:
   explicit RoutingBuilder(const RoutingInput& input) : input_(input) {}
@@ -299,13 +302,10 @@ class RoutingBuilder {
     std::vector<std::vector<double>> begins;
     for (const RoutingBatch& batch : batches) begins.push_back(begin_of(batch));
     for (std::size_t later = 1; later < batches.size();) {
-      const auto same =
-          std::find_if(batches.begin(), batches.begin() + static_cast<std::ptrdiff_t>(later),
-                       [&](const RoutingBatch& own) {
-                         return begins[static_cast<std::size_t>(&own - batches.data())] == begins[later] &&
-                                is_equal(own, batches[later]);
-                       });
-      if (same == batches.begin() + static_cast<std::ptrdiff_t>(later)) {
+      std::size_t same = 0;
+      while (same < later && !(begins[same] == begins[later] && is_equal(batches[same], batches[later])))
+        ++same;
+      if (same == later) {
         ++later;
         continue;
       }
@@ -314,7 +314,7 @@ class RoutingBuilder {
             main_->option,
             fmt::format("batches {} and {} are equal: ranks that saw the same tokens? Each token would "
                         "count twice; needs --ranks first to count them once, or --ranks all",
-                        same - batches.begin(), later));
+                        same, later));
       batches.erase(batches.begin() + static_cast<std::ptrdiff_t>(later));
       begins.erase(begins.begin() + static_cast<std::ptrdiff_t>(later));
       dropped_.push_back(later);
@@ -835,7 +835,6 @@ class RoutingBuilder {
     bool all_zero = false;
     for (std::size_t at = 0; at < layers.size(); ++at) {
       // Few tokens may all go to expert 0; no token goes there twice.
-      constexpr std::int64_t kManyRows = 16;
       const bool is_zero = scans[at].all_zero && !scans[at].all_absent && experts_ > 1 &&
                            (layers[at].pieces.front().shape().back() > 1 || scans[at].rows > kManyRows);
       if (!is_zero && !scans[at].all_absent) continue;
@@ -959,7 +958,6 @@ class RoutingBuilder {
         piece.refuse(
             "has no zero in any row: probabilities? Use --probs, or --scores after a sigmoid; "
             "--top-k says that every expert is chosen");
-      constexpr std::int64_t kManyRows = 16;
       if (kind == RoutingKind::logits && input_.score.empty() && scan.all_whole && scan.rows > kManyRows &&
           scan.largest >= experts_)
         piece.refuse(
@@ -988,9 +986,8 @@ class RoutingBuilder {
     if (all_gates && kind == RoutingKind::probabilities && is_one_hot)
       all_gates = false;  // r of a hash router
     // Scaled gates are outside [0, 1]. Logits have no exact zeros at as many places in each of many rows.
-    constexpr std::int64_t kRowsOfGates = 16;
     const bool has_many_rows = std::all_of(scans.begin(), scans.end(), [](const ValueScan& scan) {
-      return scan.all_nan || scan.rows > kRowsOfGates;
+      return scan.all_nan || scan.rows > kManyRows;
     });
     if (all_gates && kind == RoutingKind::logits && !is_in_unit(scans) && !has_many_rows) all_gates = false;
     // One array of r is measured as it is, gates too.
@@ -1033,7 +1030,6 @@ class RoutingBuilder {
             fmt::format("sums to 1 in every row, and all entries are in [0, 1]: probabilities? Use {}; a "
                         "second softmax would change every entropy",
                         is_main ? "--probs" : "--previous-probs"));
-      constexpr std::int64_t kManyRows = 16;
       if (kind == RoutingKind::logits && input_.score.empty() && scan.in_unit && scan.rows > kManyRows &&
           experts_ > 1 && scan.uniform_rows < scan.rows) {
         if (!keeps_values || !is_single)

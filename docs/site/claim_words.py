@@ -8,15 +8,9 @@ import json
 import re
 from fnmatch import fnmatchcase
 
+from items import complete
+
 FIELDS = ("origin", "reading", "source", "text")
-
-
-def written_claims(file):
-    """The claims of a scenario as its file has them, or else as the scenario has them that it extends."""
-    scenario = json.loads(file.read_text())
-    if "claims" in scenario or "extends" not in scenario:
-        return scenario.get("claims") or []
-    return written_claims(file.parent / scenario["extends"])
 
 
 def scenario_claim(claim_id, claims):
@@ -52,7 +46,7 @@ def differences(results, scenarios):
     files = scenarios_by_name(scenarios)
     for file in sorted((results / "runs").glob("*.json")):
         run = json.loads(file.read_text())
-        written = written_claims(files[run["run"]]) if run["run"] in files else []
+        written = complete(files[run["run"]]).get("claims") or [] if run["run"] in files else []
         for row in run["claims"]["data"]:
             claim = dict(zip(run["claims"]["columns"], row))
             now = scenario_claim(claim["id"], written)

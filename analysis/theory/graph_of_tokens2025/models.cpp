@@ -421,7 +421,7 @@ std::vector<Check> graph_of_tokens2025_head_checks() {
   const std::string source = "Nguyen et al. 2025, Eq. 14", id = "graph_of_tokens2025.eq14.";
   const std::string text = "the head h* of lowest mean row entropy has the posterior H^p[i, h*] = ";
   return {{id + "as_printed", source,
-           "taken as exact, where the paper has an approximation: " + text +
+           "with the paper's approximation taken as exact: " + text +
                "1 (mean over draws of the model, in standard errors)",
            CheckVerdict::fails, [](Effort effort) { return check_single_head(effort, 1); }},
           {id + "corrected", source,
