@@ -16,7 +16,7 @@ namespace {
 /// Sums of documents are kept apart up to this many numbers.
 constexpr std::size_t kMostDocumentSums = std::size_t{1} << 25;
 /// Token ids seen less often do not count in token_specialisation.
-constexpr std::int64_t kLeastSeen = 10;
+constexpr double kLeastSeen = 10;
 constexpr int kPermutations = 200, kTokenPermutations = 20, kDraws = 200;
 
 const std::string kTooManyExperts =
@@ -371,8 +371,9 @@ RoutedValues RoutedTokens::values_of(std::span<const double> sums) const {
     values.emplace_back("routing_entropy", sums[kEntropy] / tokens);
     values.emplace_back("mean_routing_entropy", entropy(mean));
     if (count > 1) values.emplace_back("router_margin", sums[kMargin] / tokens);
-    values.emplace_back("selected_mass", sums[kMass] / tokens);
-    if (sums[kSelectionRows] > 0)
+    // Of chosen experts alone the mass is 1, and there is no next probability.
+    if (!setting_.is_over_chosen) values.emplace_back("selected_mass", sums[kMass] / tokens);
+    if (!setting_.is_over_chosen && sums[kSelectionRows] > 0)
       values.emplace_back("selection_margin", sums[kSelectionMargin] / sums[kSelectionRows]);
     if (setting_.is_biased)
       values.emplace_back("rows_where_scores_alone_select_others", sums[kOthers] / tokens);
@@ -380,28 +381,35 @@ RoutedValues RoutedTokens::values_of(std::span<const double> sums) const {
   return values;
 }
 
+RoutedValues RoutedTokens::token_values(std::span<const double> counts) const {
+  double often = 0, all = 0;
+  std::size_t many = 0;
+  const std::size_t ids = counts.size() / experts();
+  for (std::size_t id = 0; id < ids; ++id) {
+    const std::span<const double> own = counts.subspan(id * experts(), experts());
+    const double seen = std::accumulate(own.begin(), own.end(), 0.0),
+                 share = *std::max_element(own.begin(), own.end()) / seen;
+    all += share;
+    if (seen >= kLeastSeen) {
+      often += share;
+      ++many;
+    }
+  }
+  RoutedValues values;
+  if (many > 0) values.emplace_back("token_specialisation", often / static_cast<double>(many));
+  values.emplace_back("token_specialisation_all", all / static_cast<double>(ids));
+  values.emplace_back("token_nmi",
+                      normalized_mutual_information(table_of(counts, ids, experts())).value_or(0));
+  return values;
+}
+
 RoutedValues RoutedTokens::values() const {
   RoutedValues values = values_of(total());
   if (!of_token_.empty()) {
-    double often = 0, all = 0;
-    std::size_t many = 0;
     std::vector<double> counts;
-    for (const auto& [token, experts_of] : of_tokens()) {
-      const std::int64_t seen = std::accumulate(experts_of.begin(), experts_of.end(), std::int64_t{0});
-      const double share = static_cast<double>(*std::max_element(experts_of.begin(), experts_of.end())) /
-                           static_cast<double>(seen);
-      all += share;
-      if (seen >= kLeastSeen) {
-        often += share;
-        ++many;
-      }
-      counts.insert(counts.end(), experts_of.begin(), experts_of.end());
-    }
-    if (many > 0) values.emplace_back("token_specialisation", often / static_cast<double>(many));
-    values.emplace_back("token_specialisation_all", all / static_cast<double>(of_token_.size()));
-    values.emplace_back(
-        "token_nmi",
-        normalized_mutual_information(table_of(counts, of_token_.size(), experts())).value_or(0));
+    for (const auto& [token, own] : of_tokens()) counts.insert(counts.end(), own.begin(), own.end());
+    const RoutedValues of_ids = token_values(counts);
+    values.insert(values.end(), of_ids.begin(), of_ids.end());
   }
   if (const std::optional<double> mean = mean_co_activation()) values.emplace_back("co_activation", *mean);
   if (std::any_of(most_.begin(), most_.end(), [](double tokens) { return tokens > 0; })) {
@@ -438,6 +446,8 @@ std::map<std::string, std::string> RoutedTokens::skipped() const {
       why = "needs --by-score: ids in another order do not tell the first choice";
     } else if (std::string_view(metric.follows) == "r" && !setting_.has_probabilities) {
       why = "needs --logits, --probs or --scores: sets do not tell r";
+    } else if (setting_.is_over_chosen && (name == "selected_mass" || name == "selection_margin")) {
+      why = "r is over the chosen experts alone";
     } else if (name == "co_activation") {
       why = setting_.top_k > 1 && setting_.experts > 1 ? kTooManyExperts : "needs --top-k above 1";
     } else {
@@ -655,6 +665,31 @@ std::map<std::string, Interval> RoutedTokens::intervals(Engine& engine, int time
   return intervals;
 }
 
+std::map<std::string, double> RoutedTokens::token_chance(Engine& engine) const {
+  std::vector<int> firsts;
+  std::vector<std::size_t> seen;
+  for (const auto& [token, own] : of_tokens()) {
+    seen.push_back(0);
+    for (std::size_t e = 0; e < experts(); ++e) {
+      firsts.insert(firsts.end(), static_cast<std::size_t>(own[e]), static_cast<int>(e));
+      seen.back() += static_cast<std::size_t>(own[e]);
+    }
+  }
+  std::map<std::string, double> chance;
+  std::vector<double> counts;
+  for (int t = 0; t < kTokenPermutations; ++t) {
+    shuffle(engine, firsts);
+    counts.assign(seen.size() * experts(), 0);
+    std::size_t at = 0;
+    for (std::size_t id = 0; id < seen.size(); ++id) {
+      for (const std::size_t last = at + seen[id]; at < last; ++at)
+        ++counts[id * experts() + static_cast<std::size_t>(firsts[at])];
+    }
+    for (const auto& [name, value] : token_values(counts)) chance[name] += value / kTokenPermutations;
+  }
+  return chance;
+}
+
 std::map<std::string, double> RoutedTokens::chance(Engine& engine) const {
   const std::vector<double> sums = total();
   const int count = setting_.experts, k = setting_.top_k;
@@ -690,6 +725,10 @@ std::map<std::string, double> RoutedTokens::chance(Engine& engine) const {
     chance["repeat_first"] = 1.0 / count;
     chance["repeat_any"] = 1 - binomial(count - k, k) / binomial(count, k);
   }
+  if (!of_token_.empty()) {
+    Engine own = engine;
+    chance.merge(token_chance(own));
+  }
   if (setting_.clusters < 2) return chance;
   // Clusters permuted over documents, or over tokens.
   std::map<std::string, double> permuted;
@@ -719,9 +758,7 @@ std::map<std::string, double> RoutedTokens::chance(Engine& engine) const {
   } else if (!firsts_.empty()) {
     std::vector<int> shuffled = clusters_;
     for (int t = 0; t < kTokenPermutations; ++t) {
-      for (std::size_t i = shuffled.size() - 1; i > 0; --i)
-        std::swap(shuffled[i],
-                  shuffled[static_cast<std::size_t>(draw_index(engine, static_cast<int>(i) + 1))]);
+      shuffle(engine, shuffled);
       std::vector<double> counts(clusters() * experts(), 0);
       for (std::size_t i = 0; i < shuffled.size(); ++i) {
         if (shuffled[i] >= 0 && firsts_[i] >= 0)

@@ -34,7 +34,8 @@ const std::vector<RoutedMetric>& routed_metrics();
 struct RoutedSetting {
   int experts = 1, top_k = 1, clusters = 0, documents = 0;  ///< clusters, documents: 0 where unknown
   bool has_probabilities = false, is_ordered = true;
-  bool is_biased = false;  ///< selected by other scores than r
+  bool is_biased = false;       ///< selected by other scores than r
+  bool is_over_chosen = false;  ///< r is a softmax over the chosen experts alone
 };
 
 /// One token of a layer.
@@ -102,6 +103,8 @@ class RoutedTokens {
   /// The most frequent tokens, and the share of each expert in their first choices.
   std::pair<std::vector<std::int64_t>, Matrix> frequent_tokens(std::size_t most) const;
 
+  /// Whether sums of each document are kept. Very many are too large for it.
+  bool is_by_document() const { return is_by_document_; }
   /// The metrics of each document with tokens, by its number. Empty where documents are not kept apart.
   std::vector<std::pair<int, RoutedValues>> document_values() const;
   /// The documents with tokens, by the cluster of most of their tokens; empty where documents are unknown.
@@ -109,8 +112,9 @@ class RoutedTokens {
   /// Intervals of metrics over documents. Empty with less than four documents in a cluster. `fewest` receives
   /// the documents of the smallest cluster.
   std::map<std::string, Interval> intervals(Engine& engine, int times, int& fewest) const;
-  /// The values under chance: uniform choices for loads, and clusters permuted over documents (over tokens
-  /// where documents are unknown) for metrics of clusters.
+  /// The values under chance: uniform choices for loads, clusters permuted over documents (over tokens where
+  /// documents are not kept apart) for metrics of clusters, and first choices permuted over tokens for
+  /// metrics of token ids.
   std::map<std::string, double> chance(Engine& engine) const;
 
  private:
@@ -143,6 +147,9 @@ class RoutedTokens {
   /// The token ids with their first choices, by number.
   std::vector<std::pair<std::int64_t, std::span<const std::int64_t>>> of_tokens() const;
   RoutedValues values_of(std::span<const double> sums) const;
+  /// The metrics of a table of first choices (token ids, E).
+  RoutedValues token_values(std::span<const double> counts) const;
+  std::map<std::string, double> token_chance(Engine& engine) const;
   std::vector<double> total() const;
 
   RoutedSetting setting_;

@@ -226,7 +226,12 @@ std::vector<Drawing> analysis_drawings(const ArrayAnalysis& analysis) {
       continue;
     HeatMap map = map_of(figure);
     set_names(map, analysis.matrices.at(figure.matrix));
-    map.panels.push_back(panel_of("", analysis.matrices.at(figure.matrix)));
+    const std::string by_chance = std::string(figure.matrix) + "_chance";
+    const bool has_chance = analysis.matrices.contains(by_chance);
+    map.panels.push_back(panel_of(has_chance ? "measured" : "", analysis.matrices.at(figure.matrix)));
+    if (has_chance)
+      map.panels.push_back(
+          panel_of("by chance: rows of one layer shuffled", analysis.matrices.at(by_chance)));
     fit_scale(map);
     drawings.push_back(drawing_of(map));
   }

@@ -360,7 +360,7 @@ std::vector<std::filesystem::path> write_analysis(const ArrayAnalysis& analysis,
   write("experts.csv", experts_csv(analysis));
   write("definitions.csv", definitions_csv());
   for (const char* const name : {"domain", "domain_iou", "domain_iou4", "domain_divergence", "co_activation",
-                                 "token", "layer_nmi", "layer_ari", "same_name_share"})
+                                 "token", "layer_nmi", "layer_nmi_chance", "layer_ari", "same_name_share"})
     write(fmt::format("{}.csv", name), matrices_csv(analysis, name));
   write("documents.csv", documents_csv(analysis));
   write("analysis.json", to_json(analysis).dump(1) + "\n");

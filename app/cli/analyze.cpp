@@ -30,7 +30,10 @@ constexpr const char *kNotFinite = "not finite: the numbers of its arrays are to
                      *kNoValue = "has no value for these arrays";
 
 /// Numbers of the bootstrap and of chance: a stream for each layer.
-enum Stream : std::uint64_t { kBootstrap = 1000, kChance = 2000000, kChange = 4000000 };
+enum Stream : std::uint64_t { kBootstrap = 1000, kChance = 2000000, kChange = 4000000, kPairs = 6000000 };
+
+/// Metrics of clusters are measured for at most this many.
+constexpr std::size_t kMostClusters = 4096;
 
 Json matrix_json(std::vector<std::string> rows, std::vector<std::string> columns, const Matrix& values) {
   Json lines = Json::array();
@@ -99,14 +102,14 @@ class TokenSums final : public RowSums {
 
  private:
   static RoutedSetting setting_of(const RouterDump& dump, const LayerRouting& routing, std::size_t clusters) {
-    constexpr std::size_t kMostClusters = 4096;
     return {dump.experts,
             routing.rule.top_k,
             clusters <= kMostClusters ? static_cast<int>(clusters) : 0,
             dump.document_count,
             routing.has_probabilities(),
             routing.has_first_choice(),
-            routing.bias.size() > 0 || routing.rule.groups > 1 || !routing.ids.empty()};
+            routing.bias.size() > 0 || routing.rule.groups > 1 || !routing.ids.empty(),
+            routing.rule.score == SelectionRule::Score::selected};
   }
 
   /// Neighbours mostly have the same label.
@@ -305,7 +308,12 @@ class Analysis {
       layer.skipped.erase(name);
     }
     for (const auto& [name, reason] : tokens.skipped()) {
-      if (!layer.metrics.contains(name) && !layer.skipped.contains(name)) layer.skipped[name] = reason;
+      if (layer.metrics.contains(name) || layer.skipped.contains(name)) continue;
+      const bool has_labels = reason == "needs --labels" && !routing_.labels.empty();
+      layer.skipped[name] = !has_labels ? reason
+                            : routing_.parts > 1
+                                ? "needs one label to a row"
+                                : fmt::format("is measured for at most {} labels", kMostClusters);
     }
     note_ties(layer, own.checks);
     add_intervals(at, tokens, own);
@@ -371,7 +379,14 @@ class Analysis {
     }
     if (at > 0) return;
     constexpr int kFewest = 4, kEnough = 10;
-    if (fewest < kFewest) {
+    if (!tokens.is_by_document()) {
+      own.checks.push_back(fmt::format(
+          "no intervals, and no metrics of each document: the sums of {} would take too much memory{}",
+          counted(static_cast<std::size_t>(routing_.document_count), "document"),
+          cluster_of_.empty() ? ""
+                              : "; chance levels permute clusters over tokens, so they are lower than "
+                                "over documents"));
+    } else if (fewest < kFewest) {
       own.checks.push_back(fmt::format("no intervals: {} in a domain, and a bootstrap needs {}",
                                        counted(fewest, "document"), kFewest));
     } else {
@@ -465,7 +480,11 @@ class Analysis {
     const auto count = static_cast<Eigen::Index>(routing_.layers.size());
     std::vector<std::string> names;
     for (const LayerRouting& layer : routing_.layers) names.push_back(std::to_string(layer.layer));
-    Matrix nmi = Matrix::Constant(count, count, std::nan("")), ari = nmi, common = nmi;
+    Matrix nmi = Matrix::Constant(count, count, std::nan("")), ari = nmi, common = nmi, chance = nmi;
+    // Rows in another order for the second layer of a pair tell what chance gives.
+    Engine engine = kAnalysisSeeds.stream(Purpose::evaluation, kPairs);
+    const std::vector<int> order = draw_permutation(engine, static_cast<int>(std::ssize(firsts_.front())));
+    std::vector<std::uint16_t> shuffled(order.size());
     for (Eigen::Index a = 0; a < count; ++a) {
       for (Eigen::Index b = a + 1; b < count; ++b) {
         const std::vector<std::uint16_t>&first = firsts_[size(a)], &other = firsts_[size(b)];
@@ -473,6 +492,10 @@ class Analysis {
           const ContingencyTable table = table_of(first, other);
           nmi(a, b) = nmi(b, a) = normalized_mutual_information(table).value_or(std::nan(""));
           ari(a, b) = ari(b, a) = adjusted_rand_index(table).value_or(std::nan(""));
+          std::transform(order.begin(), order.end(), shuffled.begin(),
+                         [&](int row) { return other[static_cast<std::size_t>(row)]; });
+          chance(a, b) = chance(b, a) =
+              normalized_mutual_information(table_of(first, shuffled)).value_or(std::nan(""));
         }
         const std::size_t k = static_cast<std::size_t>(routing_.layers[size(a)].rule.top_k);
         if (static_cast<std::size_t>(routing_.layers[size(b)].rule.top_k) != k) continue;
@@ -495,6 +518,7 @@ class Analysis {
           compares_layers() ? "same_name_share is" : "layer_nmi, layer_ari and same_name_share are"));
     if (!firsts_.front().empty()) {
       result_.matrices["layer_nmi"] = matrix_json(names, names, nmi);
+      result_.matrices["layer_nmi_chance"] = matrix_json(names, names, chance);
       result_.matrices["layer_ari"] = matrix_json(names, names, ari);
     }
     if (keeps_first_and_sets()) result_.matrices["same_name_share"] = matrix_json(names, names, common);

@@ -41,12 +41,12 @@ class ConfigReader {
   }
 
   /// The first of these fields that is there.
-  std::optional<int> number(std::initializer_list<const char*> names) const {
+  std::optional<int> number(std::initializer_list<const char*> names, int least = 0) const {
     for (const char* const name : names) {
       const Json* const value = field(name);
       if (!value) continue;
       const Json& own = value->is_array() && !value->empty() ? value->front() : *value;
-      if (!own.is_number_integer() || own.get<std::int64_t>() < 0 || own.get<std::int64_t>() > 1000000)
+      if (!own.is_number_integer() || own.get<std::int64_t>() < least || own.get<std::int64_t>() > 1000000)
         throw UserError(place_, fmt::format("{} is {}, needs a whole number", name, abbreviated(*value)));
       return own.get<int>();
     }
@@ -91,7 +91,8 @@ std::vector<int> layers_with_router(const ConfigReader& config, int layers) {
   if (listed && !listed->empty()) return *listed;
   const int first =
       config.number({"first_k_dense_replace", "moe_layer_start_index", "num_dense_layers"}).value_or(0);
-  const int last = config.number({"moe_layer_end_index"}).value_or(layers - 1);
+  // −1 is the last layer.
+  const int end = config.number({"moe_layer_end_index"}, -1).value_or(-1), last = end < 0 ? layers - 1 : end;
   const int step = std::max(
       1,
       config.number({"decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval"}).value_or(1));
@@ -161,6 +162,8 @@ ModelFacts model_facts(const Json& given, const std::string& place) {
                              (reader.text("topk_method").empty() && kBiasedModels.contains(type)) ||
                              reader.is_set({"use_expert_bias", "moe_router_enable_expert_bias",
                                             "use_routing_bias", "e_score_correction_bias"});
+  facts.knows_selection_bias = facts.has_selection_bias || !reader.text("topk_method").empty() ||
+                               kSigmoidModels.contains(type) || kSoftmaxModels.contains(type);
   if (const Json* const pad = reader.field("pad_token_id"); pad && pad->is_number_integer())
     facts.pad_token = pad->get<std::int64_t>();
   return facts;

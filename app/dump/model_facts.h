@@ -17,8 +17,9 @@ struct ModelFacts {
   int groups = 1, kept_groups = 1;            ///< of a grouped selection
   std::string score;                          ///< "softmax", "sigmoid", "selected"; empty where unknown
   bool has_selection_bias = false;
-  std::string type;         ///< model_type
-  bool is_assumed = false;  ///< whether the score is a softmax because the type is not known
+  bool knows_selection_bias = false;  ///< whether the configuration tells if there is one
+  std::string type;                   ///< model_type
+  bool is_assumed = false;            ///< whether the score is a softmax because the type is not known
   std::optional<std::int64_t> pad_token;
 };
 

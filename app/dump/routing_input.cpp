@@ -1024,6 +1024,12 @@ class RoutingBuilder {
       if (is_dense[at]) continue;
       const ValueScan& scan = scans[at];
       const NpyReader& piece = layers[at].pieces.front();
+      if (kind != RoutingKind::gates && experts_ > 1 && scan.in_unit && scan.others_sum_to_one &&
+          scan.zero_rows > 0 && scan.uniform_rows < scan.rows)
+        piece.refuse(
+            fmt::format("has {} of {} rows of zeros, and the others sum to 1: probabilities with padding? "
+                        "Use {}, and --mask to leave rows out",
+                        scan.zero_rows, scan.rows, is_main ? "--probs" : "--previous-probs"));
       if (kind == RoutingKind::logits && experts_ > 1 && scan.in_unit && scan.sums_to_one &&
           scan.uniform_rows < scan.rows)
         piece.refuse(
@@ -1049,7 +1055,8 @@ class RoutingBuilder {
         (kind == RoutingKind::scores ||
          (kind == RoutingKind::logits && score_ == SelectionRule::Score::sigmoid) ||
          (kind == RoutingKind::logits && facts_.has_selection_bias)) &&
-        !input_.selection_bias.is_given() && !has_ids_beside_)
+        (facts_.has_selection_bias || !facts_.knows_selection_bias) && !input_.selection_bias.is_given() &&
+        !has_ids_beside_)
       throw UserError("--selection-bias",
                       "missing; routers of this kind select by score + bias, and the bias is not in "
                       "the scores. Needs FILE:ARRAY, --selection-bias none, or --experts with the ids");
@@ -1116,6 +1123,13 @@ class RoutingBuilder {
             layer.layer, scan.largest_error));
       if (kind == RoutingKind::probabilities && suspects_sigmoid_ && !scan.sums_to_one && scan.in_unit)
         refuse_sums(layer, scan);
+      if (is_main && kind == RoutingKind::logits && scan.ever_open_count > 0 && !scan.is_finite)
+        note(scan.is_constant_open
+                 ? fmt::format(
+                       "layer {}: logits of {} of {} experts in each row, -inf elsewhere; r is over these",
+                       layer.layer, scan.open, experts_)
+                 : fmt::format("layer {}: some logits are -inf; r is over the other experts of the row",
+                               layer.layer));
       if (scan.uniform_rows > 0 && experts_ > 1 && kind != RoutingKind::gates && is_main)
         note(fmt::format(
             "layer {}: {} of {} rows are uniform. All experts are tied there, and the first ones count as "

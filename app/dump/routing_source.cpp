@@ -131,12 +131,16 @@ RoutingBatch batch_of_arrays(const std::string& option, const std::filesystem::p
     checks.push_back(fmt::format("{} reads {} of '{}'", option, pattern_of(names[found.front().place]),
                                  file.filename().string()));
   RoutingBatch batch;
+  // Parts of an entry count from 0. Other second numbers are places in the model, as in block.3.layer.1.
+  const bool has_parts = std::any_of(found.begin(), found.end(), [](const NameMatch& match) {
+    return match.numbers.size() > 1 && match.numbers[1] == 0;
+  });
   for (const NameMatch& match : found) {
     NpyReader array = arrays[match.place].open();
     const std::optional<int> number =
         match.numbers.empty() ? std::nullopt : std::optional(match.numbers.front());
     // Tuples of tuples: the second part of an entry is the experts of a router with a capacity.
-    const bool is_part = match.numbers.size() > 1 && components_of(wanted).back() != "*" &&
+    const bool is_part = has_parts && match.numbers.size() > 1 && components_of(wanted).back() != "*" &&
                          components_of(wanted).front() != "*";
     if (is_part && match.numbers[1] > 0) {
       if (match.numbers[1] > 1 || batch.entries.empty() || batch.entries.back().number != number)

@@ -73,7 +73,10 @@ void add_row(const double* values, const kernels::RowSummary& row, bool may_be_p
   if (is_uniform) ++scan.uniform_rows;
   const double error = std::abs(sum - 1);
   scan.largest_error = std::max(scan.largest_error, std::isnan(error) ? 1e300 : error);
-  if (!(error <= 4e-3)) scan.sums_to_one = false;
+  if (!(error <= 4e-3)) {
+    scan.sums_to_one = false;
+    if (!row.is_finite || row.least != 0 || row.largest != 0) scan.others_sum_to_one = false;
+  }
 }
 
 }  // namespace

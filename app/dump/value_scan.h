@@ -14,7 +14,8 @@ namespace moelab {
 /// What the values of a layer look like.
 struct ValueScan {
   bool all_nan = true, all_zero = true, in_unit = true, sums_to_one = true;
-  bool is_low_precision = true;  ///< all numbers are bfloat16 or float16 numbers
+  bool others_sum_to_one = true;  ///< rows that are not zeros
+  bool is_low_precision = true;   ///< all numbers are bfloat16 or float16 numbers
   bool is_constant_count =
       true;                   ///< every row that is not zero has as many entries above 0, the others are 0
   bool has_negative = false;  ///< finite numbers below 0

@@ -108,6 +108,33 @@ TEST_CASE("routed tokens: the chance level of co-activation is what an even rout
   }
 }
 
+TEST_CASE("routed tokens: the chance levels of token ids are what a router that ignores them has") {
+  Engine engine = Seeds{1, 0}.stream(Purpose::evaluation);
+  constexpr int kExperts = 16, kTokens = 2000, kIds = 60;
+  RoutedTokens tokens({.experts = kExperts, .top_k = 1});
+  for (int t = 0; t < kTokens; ++t) {
+    const int expert = draw_index(engine, kExperts);
+    tokens.add({.experts = &expert, .token = draw_index(engine, kIds)});
+  }
+  const std::map<std::string, double> values = by_name(tokens.values()), chance = tokens.chance(engine);
+  CHECK(values.at("token_nmi") > 0.05);  // though nothing tells the expert
+  for (const char* const name : {"token_nmi", "token_specialisation", "token_specialisation_all"})
+    CHECK_MESSAGE(chance.at(name) == doctest::Approx(values.at(name)).epsilon(0.1), name);
+}
+
+TEST_CASE("routed tokens: r over the chosen experts alone has no mass and no margin of selection") {
+  RoutedTokens tokens({.experts = 3, .top_k = 2, .has_probabilities = true, .is_over_chosen = true});
+  const std::vector<double> r = {0.75, 0.25, 0};
+  const std::array<int, 2> chosen = {0, 1};
+  tokens.add({.experts = chosen.data(), .probabilities = r.data(), .selection = r.data(), .next = 2});
+  const std::map<std::string, double> values = by_name(tokens.values());
+  CHECK(values.at("router_margin") == 0.5);
+  for (const char* const name : {"selected_mass", "selection_margin"}) {
+    CHECK_MESSAGE(!values.contains(name), name);
+    CHECK_MESSAGE(tokens.skipped().at(name) == "r is over the chosen experts alone", name);
+  }
+}
+
 TEST_CASE("routed tokens: chance is above 0 for a maximum and for a purity") {
   Engine engine = Seeds{1, 0}.stream(Purpose::evaluation);
   const std::map<std::string, double> chance = example().chance(engine);

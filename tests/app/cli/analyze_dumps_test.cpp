@@ -1,6 +1,7 @@
 /// `moelab analyze` of the routers of language models: layers, axes, masks, ids, counts, and what is refused.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -437,6 +438,33 @@ TEST_CASE("analyze: a file for each layer is no batch, and what is assumed is sa
   CHECK(filled.at("settings").at("without_router") == Json::array({0}));
 }
 
+TEST_CASE("analyze: configurations without a selection bias, up to the last layer, and names of blocks") {
+  const Dumps dumps;
+  const std::string logits = dumps.reals("l", {4, 2}, logits_of({{0}, {1}, {1}, {0}}, 2));
+  const auto model = [&](const Json& more) {
+    Json config = {{"model_type", "llama4_text"}, {"num_hidden_layers", 1}, {"num_local_experts", 2}};
+    config.update(more);
+    return dumps.write("config.json", config.dump());
+  };
+  CHECK(tells(answer_of({"--logits", logits, "--model", model(Json::object())}), "scores are the sigmoid"));
+  check_refused({"--logits", logits, "--top-k", "1", "--model", model({{"model_type", "deepseek_v3"}})},
+                "--selection-bias");
+  const Json to_the_last = {{"model_type", "ernie4_5_moe"}, {"moe_layer_end_index", -1}};
+  CHECK(metric_of(answer_of({"--logits", logits, "--model", model(to_the_last), "--top-k", "1",
+                             "--selection-bias", "none"}),
+                  0, "tokens") == 4);
+  // Names of the blocks of Switch: the second number is a place in the block, no part of an entry.
+  std::vector<Tensor> hooks;
+  for (const char* const block : {"1", "3"})
+    hooks.push_back({fmt::format("encoder.block.{}.layer.1.mlp.router", block),
+                     "F32",
+                     {4, 2},
+                     logits_of({{0}, {1}, {1}, {0}}, 2)});
+  const Json blocks =
+      answer_of({"--logits", dumps.write("h.safetensors", tensors(hooks)) + ":mlp.router", "--top-k", "1"});
+  CHECK(metric_of(blocks, 3, "tokens") == 4);
+}
+
 TEST_CASE("analyze: tokens that a full expert dropped are no tokens of expert 0") {
   const Dumps dumps;
   // One sequence, two tokens an expert: tokens 2 and 5 are dropped, and so is 7, which wanted expert 0.
@@ -558,6 +586,29 @@ TEST_CASE("analyze: what another kind of number looks like is refused with the w
   check_refused({"--logits", dumps.reals("ids", {20, 2}, ids)}, "ids of experts? Use --experts");
   check_refused({"--logits", one, "--layers", "1-1000000000"}, "at most 4096 layers");
   check_refused({"--logits", one, "--layers", "3,3"}, "names layer 3 twice");
+  std::vector<double> padded = soft;
+  std::fill_n(padded.begin(), 8, 0.0);
+  const std::string zeros = dumps.reals("zeros", {20, 4}, padded);
+  for (const char* const option : {"--logits", "--probs", "--scores"})
+    check_refused({option, zeros, "--selection-bias", "none", "--top-k", "2"},
+                  "2 of 20 rows of zeros, and the others sum to 1: probabilities with padding?");
+  // Logits within the best group are over its experts, and labels may be too many.
+  std::vector<double> grouped;
+  std::vector<std::int64_t> labels;
+  for (int row = 0; row < 20; ++row) {
+    for (int e = 0; e < 4; ++e) grouped.push_back(e / 2 == row % 2 ? 0.3 * e : -INFINITY);
+  }
+  const Json within = answer_of({"--logits", dumps.reals("within", {20, 4}, grouped), "--top-k", "1"});
+  CHECK(tells(within, "logits of 2 of 4 experts in each row, -inf elsewhere; r is over these"));
+  std::vector<double> many;
+  for (int row = 0; row < 5000; ++row) {
+    labels.push_back(row);
+    many.insert(many.end(), {0.1, row % 2 - 0.5});
+  }
+  const Json labelled = answer_of({"--logits", dumps.reals("many", {5000, 2}, many), "--top-k", "1",
+                                   "--labels", dumps.whole("labels", {5000}, labels)});
+  CHECK(layer_of(labelled, 0).at("skipped").at("topk_cluster_purity") ==
+        "is measured for at most 4096 labels");
   const std::string counts = dumps.whole("counts", {2, 4}, {9, 1, 1, 1, 3, 3, 3, 3});
   CHECK(tells(answer_of({"--counts", counts, "--top-k", "2"}), "A token chooses an expert once"));
   CHECK_FALSE(tells(answer_of({"--counts", counts, "--top-k", "1"}), "A token chooses an expert once"));
@@ -698,8 +749,9 @@ TEST_CASE("analyze: --out writes tables of layers, experts and matrices") {
   std::set<std::string> names;
   for (const Json& file : answer.at("files"))
     names.insert(std::filesystem::path(file.get<std::string>()).filename());
-  for (const char* const name : {"layers.csv", "experts.csv", "domain.csv", "co_activation.csv",
-                                 "layer_nmi.csv", "analysis.json", "analysis.npz", "report.html"})
+  for (const char* const name :
+       {"layers.csv", "experts.csv", "domain.csv", "co_activation.csv", "layer_nmi.csv",
+        "layer_nmi_chance.csv", "analysis.json", "analysis.npz", "report.html"})
     CHECK_MESSAGE(names.contains(name), name);
   std::ifstream arrays(dumps.path("out/analysis.npz"), std::ios::binary);
   const std::string packed((std::istreambuf_iterator<char>(arrays)), std::istreambuf_iterator<char>());
