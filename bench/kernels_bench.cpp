@@ -3,21 +3,14 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/normals.h"
 #include "sim/base/arrays.h"
 #include "sim/base/kernels/kernels.h"
-#include "sim/base/random.h"
 
 namespace moelab {
 namespace {
 
 constexpr double kGiga = 1e9;
-
-AlignedVector<float> normals(int rows, int columns) {
-  AlignedVector<float> values(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
-  Engine engine = Seeds{}.stream(Purpose::evaluation);
-  for (float& value : values) value = static_cast<float>(draw_normal(engine));
-  return values;
-}
 
 void count_operations(benchmark::State& state, double per_call) {
   state.counters["GFLOP/s"] = benchmark::Counter(per_call * static_cast<double>(state.iterations()) / kGiga,
@@ -33,10 +26,10 @@ void multiply(benchmark::State& state, Form form, kernels::Start start, kernels:
   const int k = static_cast<int>(state.range(2));
   const int stride = kernels::padded(n);
   const int k_stride = kernels::padded(k), m_stride = kernels::padded(m);
-  const AlignedVector<float> a = form == Form::a_transposed ? normals(k, m_stride) : normals(m, k_stride);
-  const AlignedVector<float> b = form == Form::b_transposed ? normals(n, k_stride) : normals(k, stride);
-  const AlignedVector<float> bias = normals(1, stride), mask = normals(m, stride);
-  AlignedVector<float> c = normals(m, stride);
+  const AlignedVector<float> a = form == Form::a_transposed ? normals(k, m) : normals(m, k);
+  const AlignedVector<float> b = form == Form::b_transposed ? normals(n, k) : normals(k, n);
+  const AlignedVector<float> bias = normals(1, n), mask = normals(m, n);
+  AlignedVector<float> c = normals(m, n);
   kernels::Product<float> product;
   product.m = m;
   product.n = n;
@@ -125,7 +118,7 @@ BENCHMARK(weight_gradient)
 void softmax(benchmark::State& state) {
   const int rows = static_cast<int>(state.range(0)), columns = static_cast<int>(state.range(1));
   const int stride = kernels::padded(columns);
-  const AlignedVector<float> scores = normals(rows, stride);
+  const AlignedVector<float> scores = normals(rows, columns);
   AlignedVector<float> probabilities(scores.size());
   for (auto _ : state) {
     kernels::softmax_rows(scores.data(), probabilities.data(), rows, columns, stride);
@@ -143,7 +136,7 @@ BENCHMARK(softmax)
 void softmax_backward(benchmark::State& state) {
   const int rows = static_cast<int>(state.range(0)), columns = static_cast<int>(state.range(1));
   const int stride = kernels::padded(columns);
-  const AlignedVector<float> gradient = normals(rows, stride);
+  const AlignedVector<float> gradient = normals(rows, columns);
   AlignedVector<float> probabilities = gradient, result(gradient.size());
   kernels::softmax_rows(gradient.data(), probabilities.data(), rows, columns, stride);
   for (auto _ : state) {

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <iostream>
 
+#include "bench/normals.h"
 #include "bench/workload.h"
 #include "sim/base/kernels/multiply.h"
 #include "sim/model/blocks/residual.h"
@@ -57,18 +58,6 @@ struct Part {
   double bytes = 0;  ///< read and written at least
   int calls = 0;     ///< in a training step
 };
-
-/// Standard normals (rows, columns) in rows that are padded(columns) apart, with zero padding.
-AlignedVector<float> normals(int rows, int columns, std::uint64_t stream) {
-  const int stride = kernels::padded(columns);
-  AlignedVector<float> values(entries(rows, stride));
-  Engine engine = kSeeds.stream(Purpose::evaluation, stream);
-  for (int row = 0; row < rows; ++row) {
-    for (int j = 0; j < columns; ++j)
-      values[entries(row, stride) + size(j)] = static_cast<float>(draw_normal(engine));
-  }
-  return values;
-}
 
 /// The inputs of a part, rows (n, d) and ∂L/∂outputs (n, d), and arrays for its outputs.
 struct Arrays {

@@ -190,6 +190,11 @@ void ForestLayout::arrange(const Forest& forest, Texts texts, double row_height)
     key += axis_labels.back().key;
   }
   entries.push_back({"no effect", kReferenceColour, kNoEffectDash, 0});
+  const auto has_limits = [](const ForestRow& row) { return !row.limits.empty(); };
+  if (std::ranges::any_of(forest.panels, [&](const ForestPanel& panel) {
+        return std::ranges::any_of(panel.rows, has_limits);
+      }))
+    entries.push_back({forest.limits_name, kReferenceColour, kLimitDash, 0});
   const Legend legend(is_whole ? entries : std::vector<SeriesStyle>(), width);
   caption = forest.caption + key + legend.key();
   const Heading heading = is_whole ? Heading(forest.style, forest.title, caption, width) : Heading();

@@ -36,6 +36,7 @@ struct Forest {
   std::string caption;  ///< below the panels
   std::string csv;      ///< the data as a table
   std::vector<ForestPanel> panels;
+  std::string limits_name = "bounds of the claims";  ///< legend entry of the dotted lines
   FigureStyle style = {};
 };
 

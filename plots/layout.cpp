@@ -231,6 +231,9 @@ constexpr std::size_t kLongestPlain = 6;
 /// Numbers between these are written without an exponent.
 constexpr double kLeastPlain = 1e-4, kMostPlain = 1e7;
 
+/// Powers of two are written as fractions from 1/16 on, down to 1/65536.
+constexpr double kLeastDecimalPower = 0.125, kLeastFraction = 1.0 / 65536;
+
 double forward(double value, bool logarithmic) {
   return logarithmic ? std::log10(value) : value;
 }
@@ -372,7 +375,12 @@ Axis fit_axis_at(std::vector<double> places, bool logarithmic) {
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
   if (logarithmic && places.size() > 1 && std::all_of(places.begin(), places.end(), is_power_of_two)) {
-    for (const double place : places) axis.ticks.emplace_back(place, tick_label(place, true));
+    // Decimals of small powers are long: 0.00390625 is 1/256.
+    const bool has_fractions = places.front() < kLeastDecimalPower && places.front() >= kLeastFraction;
+    for (const double place : places)
+      axis.ticks.emplace_back(
+          place, has_fractions && place < 1 ? fmt::format("1/{:.0f}", 1 / place) : tick_label(place, true));
+    if (has_fractions) return axis;
   } else if (!logarithmic && std::all_of(places.begin(), places.end(), is_whole)) {
     add_linear_ticks(axis, 1);
   } else {

@@ -116,7 +116,8 @@ Axis fit_axis(const std::vector<double>& values, bool logarithmic);
 std::string power_of_ten(int exponent);
 
 /// fit_axis() for the values of a sweep. A logarithmic axis has its ticks at powers of two if all values are
-/// powers of two. A linear axis of integers has its ticks at integers.
+/// powers of two; small ones are fractions, such as 1/256. A linear axis of integers has its ticks at
+/// integers.
 Axis fit_axis_at(std::vector<double> places, bool logarithmic);
 
 /// An axis from `low` to `high` > `low` with ticks at round places.

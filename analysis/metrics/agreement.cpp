@@ -376,7 +376,7 @@ MetricGroup agreement_metrics() {
               "adjusted Rand index of two routings", "ARI of routings",
               {&needs::step_before, &needs::first_choice}, kSetsAlone),
        metric("routing_nmi", false,
-              "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]",
+              "normalised mutual information of both, I ÷ mean of the two entropies, in [0, 1]",
               "normalised mutual information of two routings", "NMI of routings", {&needs::step_before},
               kSetsAlone),
        metric(

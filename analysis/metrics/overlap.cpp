@@ -373,11 +373,12 @@ MetricGroup expert_outputs_metrics() {
               "mean over rows of the variance over experts of g^T expert_e(x), g the gradient of the row's "
               "loss in the output (Guo et al. 2025)",
               "variance of experts along the error", "task signal", {&needs::model, &needs::model_output}),
-       metric("task_signal_variation", false,
-              "the same over the experts that the row selects, summed over rows, relative to their mean "
-              "squares: 0 for equal signals, at most 1",
-              "relative variance of selected experts along the error", "task signal variation",
-              {&needs::model, &needs::model_output, &needs::sets})});
+       metric(
+           "task_signal_variation", false,
+           "variance of g^T expert_e(x) over a row's selected experts, relative to the mean squares: 0 for "
+           "equal signals, at most 1",
+           "relative variance of selected experts along the error", "task signal variation",
+           {&needs::model, &needs::model_output, &needs::sets})});
   group.by_default = false;
   group.of_layers = true;
   group.needs = {&needs::router, &needs::several_experts};

@@ -447,7 +447,8 @@ MetricGroup layer_loads_metrics() {
       "layer_loads", "balance of a whole stack (Nielsen et al. 2025, Table 6); uses selected, as load does",
       {metric("expert_load_std_percent_mean", false, "mean over layers of expert_load_std_percent",
               "load standard deviation (% of rows), mean over layers", "load deviation, mean"),
-       metric("expert_load_std_percent_spread", false, "its standard deviation over layers (ddof 0)",
+       metric("expert_load_std_percent_spread", false,
+              "standard deviation over layers of expert_load_std_percent (ddof 0)",
               "load standard deviation (% of rows), spread over layers", "load deviation, spread")});
   group.by_default = false;
   group.needs = {&needs::router, &needs::model};
@@ -460,7 +461,8 @@ MetricGroup routing_metrics() {
       "the router's probabilities on the test rows (Guo et al. 2025; Nguyen et al. 2025); uses probabilities",
       {metric("routing_entropy", false, "mean over rows of H(r(x)), nats", "routing entropy of a row (nats)",
               "routing entropy"),
-       metric("routing_entropy_base", false, "the same before tokens mix their routing, of the same model",
+       metric("routing_entropy_base", false,
+              "mean over rows of H(r(x)) before tokens mix their routing, of the same model, nats",
               "routing entropy of a row before mixing (nats)", "before mixing", {&needs::mixed_tokens}),
        metric("router_margin", false, "mean over rows of the largest probability less the second largest",
               "margin of the likeliest expert", "margin", {&needs::several_experts}),
@@ -485,7 +487,8 @@ MetricGroup boundary_metrics() {
       "probabilities",
       {metric("boundary_mass", false, "share of rows with ln r_(1) − ln r_(2) ≤ w, of scores under softmax",
               "share of rows at the boundary", "boundary"),
-       metric("boundary_mass_half", false, "the same for w / 2: half of it where the density is smooth",
+       metric("boundary_mass_half", false,
+              "boundary_mass for w / 2: half as large where the density is smooth",
               "share of rows at half the boundary", "half the boundary")});
   group.by_default = false;
   group.of_layers = true;

@@ -470,34 +470,39 @@ MetricGroup sparsity_metrics() {
       {metric("cluster_entropy", false, "mean over clusters c of H(E[r(x) | c]), nats",
               "routing entropy per cluster (nats)", "router"),
        metric("cluster_entropy_shuffled", false,
-              "the same with shuffled router columns, mean over shuffles, nats",
+              "cluster_entropy with shuffled router columns, mean over shuffles, nats",
               "routing entropy per cluster, shuffled (nats)", "shuffled",
               {&needs::inputs, &needs::router_columns}),
        metric("effective_experts", true, "mean over clusters c of exp H(E[r(x) | c])",
               "effective experts per cluster", "router"),
-       metric("effective_experts_shuffled", true, "the same with shuffled router columns, mean over shuffles",
+       metric("effective_experts_shuffled", true,
+              "effective_experts with shuffled router columns, mean over shuffles",
               "effective experts per cluster, shuffled", "shuffled",
               {&needs::inputs, &needs::router_columns}),
        metric("cluster_entropy_per_atom", false,
-              "data of several parts: the same over clusters that share one part, nats",
+              "data of several parts: mean of H over clusters that share one part, nats",
               "routing entropy with one atom fixed (nats)", "one atom fixed", {&needs::parts}),
-       metric("cluster_entropy_per_atom_shuffled", false, "the same with shuffled router columns, nats",
+       metric("cluster_entropy_per_atom_shuffled", false,
+              "cluster_entropy_per_atom with shuffled router columns, nats",
               "routing entropy with one atom fixed, shuffled (nats)", "one atom fixed, shuffled",
               {&needs::parts, &needs::inputs, &needs::router_columns}),
        metric("effective_experts_per_atom", true, "mean of exp H over clusters that share one part",
               "effective experts with one atom fixed", "one atom fixed", {&needs::parts}),
-       metric("effective_experts_per_atom_shuffled", true, "the same with shuffled router columns",
+       metric("effective_experts_per_atom_shuffled", true,
+              "effective_experts_per_atom with shuffled router columns",
               "effective experts with one atom fixed, shuffled", "one atom fixed, shuffled",
               {&needs::parts, &needs::inputs, &needs::router_columns}),
        metric("cluster_entropy_overall", false,
               "data of several parts: H of the mean routing of all rows, nats",
               "routing entropy of all inputs (nats)", "all inputs", {&needs::parts}),
-       metric("cluster_entropy_overall_shuffled", false, "the same with shuffled router columns, nats",
+       metric("cluster_entropy_overall_shuffled", false,
+              "cluster_entropy_overall with shuffled router columns, nats",
               "routing entropy of all inputs, shuffled (nats)", "all inputs, shuffled",
               {&needs::parts, &needs::inputs, &needs::router_columns}),
        metric("effective_experts_overall", true, "exp H of the mean routing of all rows",
               "effective experts of all inputs", "all inputs", {&needs::parts}),
-       metric("effective_experts_overall_shuffled", true, "the same with shuffled router columns",
+       metric("effective_experts_overall_shuffled", true,
+              "effective_experts_overall with shuffled router columns",
               "effective experts of all inputs, shuffled", "all inputs, shuffled",
               {&needs::parts, &needs::inputs, &needs::router_columns}),
        metric("top1_cluster_purity", false, "Σ_e max_c n_ec ÷ n, n_ec rows of cluster c that expert e serves",
@@ -509,13 +514,15 @@ MetricGroup sparsity_metrics() {
               "adjusted Rand index of serving experts and clusters (1 equal, 0 as by chance)",
               "adjusted Rand index of experts and clusters", "ARI"),
        metric("top1_cluster_nmi", false,
-              "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]",
+              "normalised mutual information of serving experts and clusters, I ÷ mean of the two entropies, "
+              "in [0, 1]",
               "normalised mutual information of experts and clusters", "NMI"),
        metric(
            "top1_token_ari", false,
            "adjusted Rand index of serving experts and the tokens that they read (1 equal, 0 as by chance)",
            "adjusted Rand index of experts and tokens", "ARI with tokens", {&needs::token_ids}),
-       metric("top1_token_nmi", false, "their normalised mutual information, in [0, 1]",
+       metric("top1_token_nmi", false,
+              "normalised mutual information of serving experts and the tokens that they read, in [0, 1]",
               "normalised mutual information of experts and tokens", "NMI with tokens", {&needs::token_ids}),
        metric(
            "dispatch_entropy", false,
@@ -538,11 +545,12 @@ MetricGroup cluster_losses_metrics() {
              "mean over clusters of test_loss_eval of the cluster's rows: rare clusters count as heavy ones",
              "test loss, mean over clusters", "mean over clusters")};
   for (int quarter = 0; quarter < kQuarters; ++quarter) {
-    metrics.push_back(metric(
-        fmt::format("test_loss_quarter{}", quarter + 1), true,
-        fmt::format("the same over the {} quarter of the clusters by data.weights", kQuarterNames[quarter]),
-        fmt::format("test loss, {} quarter of clusters", kQuarterNames[quarter]),
-        fmt::format("{} quarter", kQuarterNames[quarter]), {&kFourClusters}));
+    metrics.push_back(
+        metric(fmt::format("test_loss_quarter{}", quarter + 1), true,
+               fmt::format("test_loss_clusters over the {} quarter of the clusters by data.weights",
+                           kQuarterNames[quarter]),
+               fmt::format("test loss, {} quarter of clusters", kQuarterNames[quarter]),
+               fmt::format("{} quarter", kQuarterNames[quarter]), {&kFourClusters}));
   }
   MetricGroup group = model_metrics<NoMetricOptions, ClusterLossMeter>(
       "cluster_losses", "who bears the loss, frequent clusters or rare ones; uses what gating.eval selects",
@@ -558,7 +566,8 @@ MetricGroup own_experts_metrics() {
              "share of clusters c that are the largest of the expert that serves most of c (Dikkala et al. "
              "2023, Theorem 2)",
              "clusters with an expert of their own (share)", "own expert"),
-      metric("merged_clusters", false, "number of the other clusters", "merged clusters", "merged"),
+      metric("merged_clusters", false, "number of clusters without an expert of their own", "merged clusters",
+             "merged"),
       metric("unsampled_clusters", false,
              "Σ_c (1 − p_c)^E, clusters without a row among E drawn at random: the coupon collector's "
              "expectation",
@@ -593,12 +602,12 @@ MetricGroup levels_metrics() {
                fmt::format("I of serving experts and the clusters' ancestors at level {}, nats", level),
                fmt::format("information of experts on level {} (nats)", level),
                fmt::format("level {}", level), needs));
-    metrics.push_back(metric(fmt::format("resolved_share_level{}", level), false,
-                             fmt::format("the same ÷ entropy of these ancestors, in [0, 1]: 1 where an "
-                                         "expert's rows have one ancestor at level {}",
-                                         level),
-                             fmt::format("share of level {} that experts resolve", level),
-                             fmt::format("level {}", level), needs));
+    metrics.push_back(metric(
+        fmt::format("resolved_share_level{}", level), false,
+        fmt::format("mutual_information_level{0} ÷ entropy of the ancestors, in [0, 1]: 1 "
+                    "where an expert's rows have one ancestor at level {0}",
+                    level),
+        fmt::format("share of level {} that experts resolve", level), fmt::format("level {}", level), needs));
   }
   MetricGroup group =
       row_metrics<NoMetricOptions, LevelsMeter>("levels",

@@ -100,11 +100,11 @@ class ShuffledRouter {
   AlignedVector<double> probabilities_;
 };
 
-/// With n_ce the rows of cluster c that expert e serves: whether c is the largest cluster of the expert that
-/// serves most of c, argmax_c n_ce for e = argmax_e n_ce; the lowest number wins ties. A cluster for which it
-/// is not is merged into another one. Two experts that share a cluster do not harm it. `clusters`, `serving`
-/// (n), −1 for none. Clusters without a served row are left out. Throws InvalidOption when the lengths
-/// differ.
+/// Returns for each cluster whether it has an expert of its own. Let n_ce be the rows of cluster c that
+/// expert e serves, and e(c) = argmax_e n_ce the expert that serves most rows of c. Cluster c has its own
+/// expert if c = argmax_c' n_c'e(c). Otherwise c is merged into another cluster. The lowest number wins ties.
+/// `clusters` and `serving` have n entries, −1 for no expert. Clusters without a served row are left out.
+/// Throws InvalidOption if the lengths differ.
 std::map<int, bool> own_experts(std::span<const int> clusters, std::span<const int> serving);
 
 /// Coupon collector: Σ_c (1 − p_c)^E, the expected number of clusters without a row among E independent rows,

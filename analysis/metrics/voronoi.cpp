@@ -108,7 +108,7 @@ std::optional<double> order_of(std::ptrdiff_t fits) {
   return std::nullopt;
 }
 
-/// An error of parameters: the beginning of its column's name, and words for it.
+/// An error of parameters: the beginning of its column's name, words for it in a sentence, and in a legend.
 struct NamedError {
   const char* name;
   double ParameterErrors::*value;
@@ -116,12 +116,12 @@ struct NamedError {
   const char* legend;
 };
 constexpr NamedError kErrors[] = {
-    {"expert", &ParameterErrors::expert, "(a, b)", "cells with"},
-    {"slope", &ParameterErrors::slope, "a", "a,"},
-    {"intercept", &ParameterErrors::intercept, "b", "b,"},
-    {"gate", &ParameterErrors::gate, "the gate direction g", "gate,"},
-    {"gate_direction", &ParameterErrors::direction, "g / ‖g‖", "g / ‖g‖,"},
-    {"gate_length", &ParameterErrors::length, "‖g‖", "‖g‖,"},
+    {"expert", &ParameterErrors::expert, "(a, b)", "(a, b)"},
+    {"slope", &ParameterErrors::slope, "a", "a"},
+    {"intercept", &ParameterErrors::intercept, "b", "b"},
+    {"gate", &ParameterErrors::gate, "the gate direction g", "gate"},
+    {"gate_direction", &ParameterErrors::direction, "g / ‖g‖", "g / ‖g‖"},
+    {"gate_length", &ParameterErrors::length, "‖g‖", "‖g‖"},
 };
 
 /// A kind of errors: how the column's name begins and ends, and the member of VoronoiErrors.
@@ -297,12 +297,13 @@ MetricGroup voronoi_metrics() {
               "Voronoi loss"),
        metric("function_error", true, "‖f − f*‖, the root mean square of f − f* over the test set",
               "‖f − f*‖", "‖f − f*‖"),
-       metric("voronoi_loss_exact", true, "its part from cells with one fit",
+       metric("voronoi_loss_exact", true, "part of voronoi_loss from cells with one fit",
               "Voronoi loss, cells with one fit", "Voronoi loss, one fit"),
-       metric("voronoi_loss_over", true, "its part from cells with several fits",
+       metric("voronoi_loss_over", true, "part of voronoi_loss from cells with several fits",
               "Voronoi loss, cells with several fits", "Voronoi loss, several fits"),
-       metric("voronoi_weight_error", true, "its part from weights, Σ_j |Σ_{i in cell j} w_i − w*_j|",
-              "Voronoi loss, weights", "Voronoi loss, weights"),
+       metric("voronoi_weight_error", true,
+              "part of voronoi_loss from weights, Σ_j |Σ_{i in cell j} w_i − w*_j|", "Voronoi loss, weights",
+              "Voronoi loss, weights"),
        metric("voronoi_empty_cells", false, "true components without a fit", "true components without a fit",
               "empty cells")});
   for (const ErrorKind& kind : kKinds) {
@@ -315,7 +316,7 @@ MetricGroup voronoi_metrics() {
                       is_exact ? "alone in their cell" : "that share a cell",
                       is_weighted ? "weighted mean" : "mean"),
           fmt::format("{}error of {}, cells with {}", is_weighted ? "" : "unweighted ", error.words, cells),
-          fmt::format("{} {}{}", error.legend, cells, is_weighted ? "" : ", unweighted")));
+          fmt::format("{}, {}{}", error.legend, cells, is_weighted ? "" : ", unweighted")));
     }
   }
   group.metrics.push_back(

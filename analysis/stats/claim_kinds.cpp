@@ -233,8 +233,11 @@ void Claim::bind(Fields& fields) {
       "quote", quote,
       "the paper's sentence that the regime or another reading rests on; a paper's claim with "
       "one of them needs it");
-  fields.add("diverged", diverged, {"leaves", "loses"},
-             "a diverged cell leaves its point undecided, or loses against the other side");
+  // A rate has one side, or compares slopes, which a point without an error leaves undecided.
+  if (!std::holds_alternative<RateClaim>(statement)) {
+    fields.add("diverged", diverged, {"leaves", "loses"},
+               "a diverged cell leaves its point undecided, or loses against the other side");
+  }
   fields.add("text", text, "the claim as a sentence; where it is the paper's, in its words");
 }
 

@@ -442,10 +442,11 @@ void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, C
   } else if (pairs.are_untaught) {
     point.verdict = Verdict::uninformative;
     add_note(point, "no gradient of the task reaches the routers of both sides");
-  } else if (!claims_equality && are_arms && are_equal && !has_losses) {
+  } else if (!claims_equality && are_arms && are_equal && !has_losses && !negligible_range(claim)) {
     point.verdict = Verdict::uninformative;
     add_note(point, "both sides are equal in every pair");
   } else {
+    if (are_arms && are_equal && !claims_equality) add_note(point, "both sides are equal in every pair");
     const bool is_rounding = are_arms && are_rounding(differences, pairs, claim.logarithmic);
     if (is_rounding && !are_equal) add_note(point, "the sides differ by rounding alone");
     judge_differences(differences,

@@ -246,6 +246,11 @@ class Analysis {
     if (previous) measure_change(at, *previous, rows, sums.tokens().strata(), layer);
     own.first = sums.take_first();
     own.sets = sums.take_sets();
+    // Sets have no metrics of r, and all others are the answer.
+    if (!routing.has_probabilities()) {
+      own.metrics = layer.metrics;
+      own.skipped = layer.skipped;
+    }
     if (is_single() && layer.metrics.contains("co_activation") && !own.metrics.contains("co_activation") &&
         routing.has_probabilities()) {
       own.metrics["co_activation"] = layer.metrics["co_activation"];
@@ -531,6 +536,7 @@ class Analysis {
       const std::vector<std::int64_t>& counts = routing_.counts[at];
       for (const auto& [name, value] : RoutedTokens::of_counts(counts, routing_.top_k))
         layer.metrics[name] = value;
+      layer.metrics["dead_experts"] = layer.metrics["dead_experts_topk"];
       for (const RoutedMetric& metric : routed_metrics()) {
         if (!layer.metrics.contains(metric.name)) layer.skipped[metric.name] = "counts alone do not tell it";
       }
@@ -788,15 +794,16 @@ struct AnalyzeOptions {
     };
     several("--logits", arrays.logits,
             "the router's scores (n, E), FILE[:ARRAY]…; several files are batches");
-    several("--probs", arrays.probs, "or routing probabilities (n, E), the softmax of the scores");
-    several("--scores", arrays.scores, "or scores after a sigmoid");
-    several("--gates", arrays.gates, "or gates, 0 for experts that are not chosen; dispatch masks too");
-    several("--experts", arrays.experts, "or the ids of the chosen experts; with scores, the ids win");
-    several("--counts", arrays.counts, "or the tokens of each expert");
+    several("--probs", arrays.probs, "routing probabilities (n, E), in place of --logits");
+    several("--scores", arrays.scores, "scores after a sigmoid (n, E), in place of --logits");
+    several("--gates", arrays.gates,
+            "gates or dispatch masks (n, E), 0 for experts that are not chosen, in place of --logits");
+    several("--experts", arrays.experts,
+            "ids of the chosen experts (n, K), in place of scores; if scores are given, too, the ids win");
+    several("--counts", arrays.counts, "numbers of tokens of each expert, in place of scores");
     options.add("--axes", &arrays.axes,
                 "the arrays' dimensions, letters of L (layers), N (steps), B (sequences), S (positions), T "
-                "(tokens), E "
-                "(experts), K (choices)");
+                "(tokens), E (experts), K (choices)");
     options.add("--layers", &arrays.layers, "numbers of the layers, such as 1,2,5-8");
     options.add("--model", &model, "config.json of the model: experts, K, layers, scores, groups, padding");
     options.add("--expert-count", &arrays.expert_count, "E, where ids or tables do not determine it",
@@ -807,7 +814,7 @@ struct AnalyzeOptions {
     options.add("--score", &arrays.score, "how logits become scores (default softmax)",
                 {.check = one_of("score", {"softmax", "sigmoid", "selected"})});
     several("--selection-bias", arrays.selection_bias,
-            "what is added to scores when experts are selected, or none");
+            "numbers added to scores when experts are selected, or none");
     options.add("--groups", &arrays.groups,
                 "experts are selected within the best groups, GROUPS:KEPT such as 4:2");
     options.add("--by-score", &arrays.by_score, "ids come by falling score: the first is the first choice");
@@ -819,17 +826,18 @@ struct AnalyzeOptions {
     several("--documents", arrays.documents,
             "rows (of a batch), lines, or the document of each row; for intervals");
     several("--lengths", arrays.lengths, "rows of each document, one document after another");
-    options.add("--ranks", &arrays.ranks, "equal batches: first counts them once, all counts each",
+    options.add("--ranks", &arrays.ranks,
+                "if several files hold equal batches: count them once (first) or each time (all)",
                 {.check = one_of("choice", {"first", "all"})});
     several("--inputs", arrays.inputs, "router inputs (n, d)");
     several("--router", arrays.router, "weights (E, d) of a linear router, for the shuffled baseline");
     several("--embeddings", arrays.embeddings,
-            "where overlap and silhouette are measured (n, m) (default: the inputs)");
+            "vectors (n, m) in which overlap and silhouette are measured (default: --inputs)");
     several("--expert-outputs", arrays.expert_outputs, "outputs of every expert (n, E, o)");
     several("--previous-probs", arrays.previous_probs, "an earlier snapshot of --probs, for fluctuation");
-    several("--previous-logits", arrays.previous_logits, "or of --logits");
+    several("--previous-logits", arrays.previous_logits, "an earlier snapshot of --logits, for fluctuation");
     several("--previous-assignments", arrays.previous_assignments,
-            "or its experts, integers (n), or (n, K) with --top-k K");
+            "experts of an earlier snapshot, integers (n), or (n, K) with --top-k K, for fluctuation");
     options.add("--neighbours", &arrays.neighbours,
                 "neighbours of expert overlap (default 10, or all other rows where they are fewer)",
                 {.check = whole_number(1, 1000000)});

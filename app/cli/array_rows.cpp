@@ -48,7 +48,7 @@ void check_beside(const ArrayFiles& arrays, const NpyReader& routing,
   if (!router) return;
   axes.add(*router, {ArrayAxis::experts, ArrayAxis::width});
   if (arrays.inputs && arrays.inputs->shape().back() != router->row_size()) {
-    router->refuse(fmt::format("has shape {}, needs ({}, {}) beside --inputs of shape {}",
+    router->refuse(fmt::format("has shape {}, needs ({}, {}) to match --inputs of shape {}",
                                shape_text(router->shape()), arrays.routing.experts,
                                arrays.inputs->shape().back(), shape_text(arrays.inputs->shape())));
   }

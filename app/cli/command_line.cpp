@@ -68,13 +68,15 @@ void build(Program& program) {
       "  moelab report runs/my_idea-quick                     one HTML file that opens from disk\n"
       "  moelab check dikkala2023                             theorems against computation\n"
       "  moelab analyze --logits L.npy --labels C.npy         your own router\n\n"
-      "moelab VERB --help explains a verb. Exit status: 0 done; 1 done, but a cell failed, every cell\n"
+      "moelab COMMAND --help explains a command. Exit status: 0 done; 1 done, but a cell failed, every cell\n"
       "diverged, a claim is refuted (`claims`) or a check came out unexpected; 2 bad input; 3 disk,\n"
       "permissions or a missing program; 130 interrupted, resumable.");
   // With at most one, a folder named like a verb is no second verb: `report run --out run.html`.
   program.app.require_subcommand(0, 1);
+  program.app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   for (const Verb& verb : verbs()) {
     CLI::App* const parser = program.app.add_subcommand(verb.name, verb.help);
+    parser->group("Commands");
     parser->footer("Example: moelab " + verb.example);
     const VerbCall& call = program.calls[parser] = verb.call();
     for (const Option& option : call.options.list) add_option(*parser, option);
@@ -87,7 +89,7 @@ void check_names(const std::vector<std::string>& words) {
   std::vector<std::string> options = {"--help", "--version"};
   if (!words[0].starts_with("-")) {
     const auto chosen = std::find(names.begin(), names.end(), words[0]);
-    if (chosen == names.end()) throw UserError(words[0], unknown_name("verb", words[0], names));
+    if (chosen == names.end()) throw UserError(words[0], unknown_name("command", words[0], names));
     options = option_names(verbs()[static_cast<std::size_t>(chosen - names.begin())]);
   }
   for (const std::string& word : words) {
@@ -142,7 +144,7 @@ int dispatch(Program& program, const std::vector<std::string>& words) {
     throw located(error, given.front());
   }
   const std::vector<CLI::App*> chosen = program.app.get_subcommands();
-  if (chosen.empty()) throw UserError("", "a verb is missing; see moelab --help");
+  if (chosen.empty()) throw UserError("", "a command is missing; see moelab --help");
   const VerbCall& call = program.calls.at(chosen.front());
   if (call.options.command_line) *call.options.command_line = words;
   return answered(call.run());

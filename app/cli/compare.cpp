@@ -159,7 +159,7 @@ struct CompareOptions {
   bool json = false;
 
   void bind(VerbOptions& options) {
-    runs.bind(options, "run directories, two or more, or DIR@ID for one of their plans");
+    runs.bind(options, "run folders, two or more, or DIR@ID for one of their plans");
     options.add("--metric", &metric, "metric to compare (default: the metric of the first figure)",
                 {.candidates = offer_metrics});
     bind_json(options, json);
@@ -169,7 +169,7 @@ struct CompareOptions {
 int compare(const CompareOptions& options) {
   const std::vector<std::filesystem::path>& directories = options.runs.directories;
   const std::size_t count = directories.size();
-  if (count < 2) throw UserError("DIR", fmt::format("got {} directory, needs two or more", count));
+  if (count < 2) throw UserError("DIR", fmt::format("got {}, needs two or more", counted(count, "folder")));
   std::vector<RunResults> runs;
   for (const std::filesystem::path& directory : directories) {
     runs.push_back(load_results(RunAddress(directory, options.runs.plan)));
@@ -285,7 +285,7 @@ struct AgreementOptions {
   bool json = false;
 
   void bind(VerbOptions& options) {
-    runs.bind(options, "run directories, one or more, or DIR@ID for one of their plans");
+    runs.bind(options, "run folders, one or more, or DIR@ID for one of their plans");
     bind_json(options, json);
   }
 };
@@ -323,7 +323,7 @@ int print_agreement(const AgreementOptions& options) {
 }  // namespace
 
 Verb compare_verb() {
-  return make_verb("compare", "Compare run directories side by side", "compare runs/fig3-quick runs/fig3",
+  return make_verb("compare", "Compare run folders side by side", "compare runs/fig3-quick runs/fig3",
                    compare);
 }
 

@@ -269,7 +269,7 @@ class LineBehindVerb {
       if (option.is_named() && (!is_used || option.is_list()))
         candidates.words.push_back({option.name, option.help});
     }
-    candidates.words.push_back({"--help", "explain the verb"});
+    candidates.words.push_back({"--help", "explain the command"});
     return candidates;
   }
 

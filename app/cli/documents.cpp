@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <iostream>
+#include <iterator>
 #include <map>
 
 #include "analysis/metrics/metric_groups.h"
@@ -110,6 +112,57 @@ std::string value_text(const Shape& shape) {
   return shape_text(shape);
 }
 
+/// A text that is equal for shapes whose sections would be equal.
+std::string shape_key(const Shape& shape);
+
+std::string field_key(const Field& field) {
+  return fmt::format("{}\n{}\n{}\n{}\n", field.name, default_text(field), field.help, shape_key(field.shape));
+}
+
+std::string shape_key(const Shape& shape) {
+  std::string key = shape_text(shape);
+  for (const Field& field : shape.fields) key += field_key(field);
+  for (const Kind& kind : shape.kinds)
+    for (const Field& field : kind.fields) key += field_key(field);
+  if (shape.element) key += shape_key(*shape.element);
+  for (const Shape& alternative : shape.alternatives) key += shape_key(alternative);
+  return key;
+}
+
+bool has_field(const std::vector<Field>& fields, const Field& wanted) {
+  return std::any_of(fields.begin(), fields.end(),
+                     [&](const Field& field) { return field_key(field) == field_key(wanted); });
+}
+
+/// The fields that all kinds have, in the order of the first kind. Few kinds repeat theirs.
+std::vector<Field> shared_fields(const std::vector<Kind>& kinds) {
+  constexpr std::size_t kManyKinds = 5;
+  std::vector<Field> shared;
+  if (kinds.size() < kManyKinds) return shared;
+  std::copy_if(kinds.front().fields.begin(), kinds.front().fields.end(), std::back_inserter(shared),
+               [&](const Field& field) {
+                 return std::all_of(kinds.begin(), kinds.end(),
+                                    [&](const Kind& kind) { return has_field(kind.fields, field); });
+               });
+  return shared;
+}
+
+/// What the kinds at a path are kinds of.
+std::string noun_at(const std::string& path) {
+  static const std::map<std::string, std::string> nouns = {
+      {"data", "generator"}, {"metrics", "metric group"}, {"claims", "claim"}, {"figures", "figure"}};
+  const auto found = nouns.find(path);
+  return found == nouns.end() ? "kind" : found->second;
+}
+
+/// The kind in headings of its fields. An anchor keeps no operators.
+std::string owner_of(const Kind& kind) {
+  const bool is_operator = std::none_of(kind.name.begin(), kind.name.end(), [](char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0;
+  });
+  return is_operator ? " of comparisons" : " of " + kind.name;
+}
+
 /// Collects the sections of the reference. A shape that occurs at several places has one section, at the
 /// first.
 class Reference {
@@ -130,10 +183,15 @@ class Reference {
     if (shape.type == Shape::Type::object) {
       body = fields_table(shape.fields, path, "");
     } else {
-      body = fmt::format("\nKinds, named by `{}`:\n", shape.tag);
+      const std::vector<Field> shared = shared_fields(shape.kinds);
+      if (!shared.empty())
+        body += fmt::format("\n**Fields of every {}**\n{}", noun_at(path), fields_table(shared, path, ""));
+      body += fmt::format("\nKinds, named by `{}`:\n", shape.tag);
       for (const Kind& kind : shape.kinds) {
         body += fmt::format("\n**{}**: {}\n", markdown_text(kind.name), markdown_text(kind.help));
-        if (!kind.fields.empty()) body += fields_table(kind.fields, path, " of " + kind.name);
+        std::vector<Field> own = kind.fields;
+        std::erase_if(own, [&](const Field& field) { return has_field(shared, field); });
+        if (!own.empty()) body += fields_table(own, path, owner_of(kind));
         if (path == "metrics") body += metrics_table(kind.name);
       }
     }
@@ -234,8 +292,9 @@ std::string value_text(const Option& option) {
 std::string command_reference() {
   std::string text =
       "# Commands\n\n"
-      "Every verb with its options. `moelab VERB --help` prints the same. `moelab docs` makes this page from "
-      "the table of verbs.\n";
+      "Every command with its options. `moelab COMMAND --help` prints the same. `moelab docs` makes this "
+      "page "
+      "from the table of commands.\n";
   for (const Verb& verb : verbs()) {
     const VerbCall call = verb.call();
     std::string usage = "moelab " + verb.name, table = "| option | value | meaning |\n|---|---|---|\n";

@@ -128,12 +128,20 @@ Candidates offer_axes(const std::string&) {
   return candidates;
 }
 
-/// A metric that `analyze` alone has.
+/// A metric as `analyze` defines it.
 ListedAxis axis_of_analysis(const RoutedMetric& metric) {
   const std::string follows = metric.follows;
   return {"analysis",
           "a metric of moelab analyze",
           {{metric.name, metric.definition + (follows.empty() ? "" : "; follows " + follows), {}}}};
+}
+
+/// The names in their order, each once. A kind's name can be on several axes.
+std::vector<std::string> without_repeats(const std::vector<std::string>& names) {
+  std::vector<std::string> once;
+  for (const std::string& name : names)
+    if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
+  return once;
 }
 
 /// What `name` stands for: an axis; a kind, on each axis that has it; a metric, with its group. An empty name
@@ -152,14 +160,14 @@ std::vector<ListedAxis> chosen_axes(const std::string& name) {
     }
     chosen.push_back(std::move(axis));
   }
-  if (!chosen.empty()) return chosen;
+  // `analyze` may define a metric of scenarios for K choices, or by the first one.
   for (const RoutedMetric& metric : routed_metrics()) {
-    if (metric.name == name) return {axis_of_analysis(metric)};
+    if (metric.name == name) chosen.push_back(axis_of_analysis(metric));
     names.emplace_back(metric.name);
   }
-  for (const std::string& metric : metric_names())
-    if (std::find(names.begin(), names.end(), metric) == names.end()) names.push_back(metric);
-  throw UserError("NAME", unknown_name("axis, kind or metric", name, names));
+  if (!chosen.empty()) return chosen;
+  for (const std::string& metric : metric_names()) names.push_back(metric);
+  throw UserError("NAME", unknown_name("axis, kind or metric", name, without_repeats(names)));
 }
 
 /// The names of all kinds, for a terminal of 80 columns.

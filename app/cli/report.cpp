@@ -100,15 +100,15 @@ void follow_runs(const std::vector<RunAddress>& addresses, const fs::path& check
 
 struct ReportOptions {
   RunsChoice runs;
-  std::filesystem::path out;     ///< empty for report.html of the first directory
+  std::filesystem::path out;     ///< empty for report.html of the first folder
   std::filesystem::path ledger;  ///< a folder of results as data in place of the page
   bool follow = false;           ///< until the runs are complete
   std::filesystem::path checks;  ///< an answer of check --json
   bool json = false;
 
   void bind(VerbOptions& options) {
-    runs.bind(options, "run directories, or DIR@ID for one of their plans", false);
-    options.add("--out", &out, "file to write (default: report.html of the first directory)");
+    runs.bind(options, "run folders, or DIR@ID for one of their plans", false);
+    options.add("--out", &out, "file to write (default: report.html of the first folder)");
     options.add("--ledger", &ledger,
                 "add the runs to this folder of JSON files, or replace them there; without DIR, make "
                 "claims.json from the folder's runs alone");
@@ -138,7 +138,7 @@ int write_report(const ReportOptions& options) {
   refuse_beside(to_ledger && options.follow, "--follow", "--ledger");
   refuse_beside(to_ledger && !options.out.empty(), "--out", "--ledger");
   if (options.runs.directories.empty() && !to_ledger)
-    throw UserError("DIR", "missing; only --ledger goes without a run directory");
+    throw UserError("DIR", "missing; only --ledger goes without a run folder");
   if (!options.out.empty()) check_written_file(options.out, "--out");
   if (to_ledger) check_output_folder(options.ledger, "--ledger");
   std::vector<RunAddress> addresses;

@@ -102,17 +102,17 @@ void check_no_plan_named(const std::filesystem::path& directory) {
   if (address.plan().empty()) return;
   const std::filesystem::path& run = address.directory();
   if (plan_ids(run).empty() && shown_plan(run).empty()) return;
-  throw UserError("--out", fmt::format("got '{}', which names a plan of the run directory '{}'; needs the "
-                                       "directory alone, where the scenario finds its plan",
+  throw UserError("--out", fmt::format("got '{}', which names a plan of the run folder '{}'; needs the "
+                                       "folder alone, where the scenario finds its plan",
                                        directory.string(), run.string()));
 }
 
 void PlanChoice::bind(VerbOptions& options) {
   scenario.bind(options);
-  options.add("--out", &out, "run directory (default: runs/<name>[-<profile>])",
+  options.add("--out", &out, "run folder (default: runs/<name>[-<profile>])",
               {.candidates = offer_files(Candidates::Files::folders)});
   options.add("--seeds", &added_seeds,
-              "FIRST..LAST: add seeds, such as 5..9 to 0 … 4; the run directory keeps them");
+              "FIRST..LAST: add seeds, such as 5..9 to 0 … 4; the run folder keeps them");
 }
 
 PlannedRun planned_run(const PlanChoice& choice, bool until_decided) {
@@ -235,7 +235,7 @@ Scenario largest_decided_run(const ScenarioChoice& choice, const DecidingChoice&
 
 void bind_leases(VerbOptions& options, bool& leases) {
   options.add("--leases", &leases,
-              "share the cells with other processes on the directory that have this option: take cells that "
+              "share the cells with other processes on the folder that have this option: take cells that "
               "none of them is running, and wait for theirs");
 }
 
@@ -314,7 +314,7 @@ struct RunOptions {
     plan.bind(options);
     bind_threads(options, threads, kCellThreads);
     options.add("--share", &share,
-                "I/N: only share I (from 0) of N shares of the cells, for N processes on one directory");
+                "I/N: only share I (from 0) of N shares of the cells, for N processes on one folder");
     bind_leases(options, leases);
     options.add("--retry", &retry, "failed: run the cells again that failed",
                 {.check = one_of("choice", {"failed"})});
@@ -545,9 +545,9 @@ int print_plan(const PlanOptions& options) {
   rows.push_back({"folder", directory.string()});
   rows.push_back({"plan", answer.at("plan")});
   if (missing > 0) {
-    rows.push_back(
-        {"time left", fmt::format("about {} on {}", clock_text(cost.seconds), counted(threads, "thread"))});
-    rows.push_back({"", "from " + cost.source});
+    const std::string time = cost.seconds < 1 ? "less than a second" : "about " + clock_text(cost.seconds);
+    rows.push_back({"time left", fmt::format("{} on {}", time, counted(threads, "thread"))});
+    rows.push_back({"", "estimated from " + cost.source});
     rows.push_back(
         {"memory", fmt::format("about {:.0f} MB on {}, {:.0f} MB for each cell at a time", cost.bytes / 1e6,
                                counted(cost.threads, "thread"), cost.cell_bytes / 1e6)});

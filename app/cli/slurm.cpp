@@ -152,7 +152,8 @@ void check_job_options(const SlurmOptions& options) {
   const DecidingChoice& deciding = options.deciding;
   const TuningChoice& tuning = options.tuning;
   const auto refuse = [&](bool is_given, const char* option) {
-    if (is_given) throw UserError(option, options.tune ? "given beside --tune" : "given without --tune");
+    if (is_given)
+      throw UserError(option, options.tune ? "cannot be combined with --tune" : "given without --tune");
   };
   if (options.tune) {
     refuse(deciding.until_decided, "--until-decided");

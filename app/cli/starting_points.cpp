@@ -30,7 +30,7 @@ const std::vector<StartingPoint>& starting_points() {
     "gating": {"train": "soft", "eval": "top1"}
   },
 
-  "//": "train: Adam. The router's learning rate is ten times that of the experts.",
+  "//": "train: Adam. The router's learning rate is ten times the experts' rate.",
   "train": {
     "optimizer": "adam",
     "lr": {"expert": 0.003, "router": 0.03},
@@ -49,7 +49,7 @@ const std::vector<StartingPoint>& starting_points() {
   "sweep": {"data.train_samples": [320, 1280, 5120]},
   "seeds": {"root": 1, "count": 5},
 
-  "//": "tune: `moelab tune` chooses these rates for each arm, on another root seed than that of the claims.",
+  "//": "tune: `moelab tune` chooses these rates for each arm. It uses root seed 1000, which no claim uses.",
   "tune": {
     "train.lr.expert": {"low": 0.0003, "high": 0.03},
     "train.lr.router": {"low": 0.003, "high": 0.3}
@@ -231,7 +231,7 @@ const std::vector<StartingPoint>& starting_points() {
   "claims": [
     {
       "id": "learned_beats_hash",
-      "text": "The learned router's loss is below that of a hash of the token.",
+      "text": "The learned router's loss is below the loss with a hash of the token.",
       "left": {"arm": "learned", "metric": "test_loss_eval"},
       "op": "<",
       "right": {"arm": "hash", "metric": "test_loss_eval"}

@@ -418,7 +418,7 @@ struct TuneOptions {
     scenario.bind(options);
     choice.bind(options);
     options.add("--write", &write, "file for the scenario with every arm at its best, ready to run");
-    options.add("--out", &out, "run directory (default: runs/<name>[-<profile>]-tune)",
+    options.add("--out", &out, "run folder (default: runs/<name>[-<profile>]-tune)",
                 {.candidates = offer_files(Candidates::Files::folders)});
     bind_threads(options, threads, kCellThreads);
     bind_leases(options, leases);

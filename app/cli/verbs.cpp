@@ -128,14 +128,14 @@ namespace {
 
 void bind_plan(VerbOptions& options, std::string& plan, Completer candidates) {
   options.add("--plan", &plan,
-              "id of one of the directory's plans, or its beginning (default: the plan last run)",
+              "id of one of the folder's plans, or its beginning (default: the plan last run)",
               {.candidates = std::move(candidates)});
 }
 
 }  // namespace
 
 void RunChoice::bind(VerbOptions& options) {
-  options.add("DIR", &directory, "run directory, or DIR@ID for one of its plans",
+  options.add("DIR", &directory, "run folder, or DIR@ID for one of its plans",
               {.required = true, .candidates = offer_run_folders});
   bind_plan(options, plan, [this](const std::string&) { return offer_plans({directory}); });
 }
@@ -239,13 +239,13 @@ void check_written_file(const std::filesystem::path& file, const std::string& op
                         std::filesystem::is_directory(above / "journal", unseen);
     if (!is_run || !is_of_store(whole.lexically_relative(above))) continue;
     throw UserError(option,
-                    fmt::format("'{}' belongs to the store of the run directory '{}', needs another file",
+                    fmt::format("'{}' belongs to the store of the run folder '{}', needs another file",
                                 file.string(), above.string()));
   }
 }
 
 void refuse_beside(bool is_given, const std::string& option, const std::string& other) {
-  if (is_given) throw UserError(option, "given beside " + other);
+  if (is_given) throw UserError(option, "cannot be combined with " + other);
 }
 
 void check_metric_name(const std::string& metric) {

@@ -132,7 +132,9 @@ ModelFacts model_facts(const Json& given, const std::string& place) {
                     "names no number of experts (num_experts, num_local_experts, n_routed_experts); is it "
                     "the config.json of a model with experts?");
   *facts.experts += reader.number({"zero_expert_num"}).value_or(0);
-  const std::string type = reader.text("model_type");
+  // A configuration of text within another may leave its type to it.
+  const std::string own_type = reader.text("model_type"),
+                    type = own_type.empty() ? ConfigReader(given, place).text("model_type") : own_type;
   facts.top_k = reader.number({"num_experts_per_tok", "moe_topk", "moe_top_k", "num_experts_per_token",
                                "num_selected_experts", "moe_k", "top_k_experts"});
   if (!facts.top_k && kTopOneModels.contains(type)) facts.top_k = 1;

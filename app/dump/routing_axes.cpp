@@ -81,6 +81,10 @@ std::string axes_of(const NpyReader& array, const AxesSetting& setting, const st
   if (!given.empty()) {
     if (setting.is_entry && given.find('L') != std::string::npos && dimensions + 1 == given.size())
       std::erase(given, 'L');
+    if (setting.width == 'E' && setting.axes.find('K') != std::string::npos)
+      throw UserError("--axes", fmt::format("got '{}'; {} holds a value for each expert, so it has an axis E "
+                                            "and no K (choices)",
+                                            setting.axes, array.place()));
     if (setting.width == 'E') std::replace(given.begin(), given.end(), 'K', 'E');
     if (setting.width == 'K' && setting.is_beside_scores) std::replace(given.begin(), given.end(), 'E', 'K');
     const std::size_t positions = given.find('S'), sequences = given.find('B');
@@ -110,7 +114,7 @@ std::string axes_of(const NpyReader& array, const AxesSetting& setting, const st
       checks.push_back(
           fmt::format("{} has shape {}: read as ET (experts, tokens)", array.place(), shape_text(shape)));
     if (!is_turned && !setting.is_entry && setting.layers.size() > 1)
-      array.refuse(fmt::format("has shape {}, one layer, beside --layers {}; needs --axes", shape_text(shape),
+      array.refuse(fmt::format("has shape {}, one layer, but --layers is {}; needs --axes", shape_text(shape),
                                fmt::format("{}", fmt::join(setting.layers, ","))));
     return is_turned ? "ET" : "TE";
   }
@@ -157,7 +161,7 @@ std::string axes_of(const NpyReader& array, const AxesSetting& setting, const st
       if (!setting.is_entry || std::string_view(candidate).find('L') == std::string_view::npos)
         shown.push_back(axes_text(candidate));
     }
-    array.refuse(fmt::format("has shape {}, which fits none of {} beside what else was given; needs --axes",
+    array.refuse(fmt::format("has shape {}, which fits none of {} with the other arrays given; needs --axes",
                              shape_text(shape), fmt::join(shown, ", ")));
   }
   array.refuse(
@@ -177,7 +181,7 @@ OrderedArray ordered(NpyReader array, std::string axes, const AxesSetting& setti
       const std::size_t at = std::min(positions_at, sequences_at);
       std::vector<std::int64_t> shape = array.shape();
       if (setting.sides[0][0] * setting.sides[0][1] != shape[at])
-        array.refuse(fmt::format("has shape {}, and {} of what stands beside has {} entries",
+        array.refuse(fmt::format("has shape {}, but the shape {} of the arrays given with it has {} entries",
                                  shape_text(shape), shape_text(setting.sides[0]),
                                  setting.sides[0][0] * setting.sides[0][1]));
       shape[at] = setting.sides[0][setting.is_side_turned ? 1 : 0];

@@ -172,7 +172,10 @@ class RoutingBuilder {
                         fmt::format("given, but so is {}; needs one of the two", main_->option));
       ids_ = &traits;
     }
-    if (!main_) throw UserError("--probs", "missing; needs routing probabilities, or --logits");
+    if (!main_)
+      throw UserError("--probs",
+                      "no input given; needs one of --logits, --probs, --scores, --gates, --experts or "
+                      "--counts (moelab analyze --help)");
     kind_ = main_->kind;
   }
 
@@ -374,9 +377,10 @@ class RoutingBuilder {
     return !entry.array || (entry.array->rows() * entry.array->row_size() == 1);
   }
 
-  /// The numbers of `count` layers.
+  /// The numbers of `count` layers. `knows_layers_` receives whether something tells them.
   std::vector<int> layer_numbers(const std::string& option, std::size_t count, bool is_single,
                                  const std::vector<std::optional<int>>& numbers, bool is_numbered) {
+    knows_layers_ = true;
     std::vector<int> in_order(count), named;
     std::iota(in_order.begin(), in_order.end(), 0);
     for (const std::optional<int>& number : numbers) {
@@ -398,6 +402,7 @@ class RoutingBuilder {
       return facts_.moe_layers;
     }
     if (facts_.layers && count == static_cast<std::size_t>(*facts_.layers)) return in_order;
+    knows_layers_ = false;
     if (facts_.layers && !is_single)
       throw UserError(option,
                       fmt::format("has {}, and the model has {} with a router among {}; needs --layers",
@@ -405,8 +410,9 @@ class RoutingBuilder {
     if (!is_single)
       note(
           "layers are named by the place of their entry, since neither --layers nor --model is given: entry "
-          "0 need "
-          "not be layer 0");
+          "0 need not be layer 0");
+    else if (facts_.layers)
+      note("nothing tells which layer of --model this is (--layers); it is called layer 0");
     return in_order;
   }
 
@@ -477,11 +483,14 @@ class RoutingBuilder {
             std::count_if(of_slot.begin(), of_slot.end(), [](const auto& slot) { return slot.has_value(); });
         if (present < std::ssize(of_slot) && present == std::ssize(given_layers_)) {
           // --layers names the entries with a router. The number of another entry is the one in its name.
+          knows_layers_ = true;
           auto given = given_layers_.begin();
           for (std::size_t slot = 0; slot < of_slot.size(); ++slot)
             numbers.push_back(of_slot[slot] ? *given++ : names[slot].value_or(static_cast<int>(slot)));
         } else {
+          const bool knew = knows_layers_;
           numbers = layer_numbers(option, of_slot.size(), of_slot.size() == 1, names, batch.is_numbered);
+          if (!is_main) knows_layers_ = knew;
         }
         for (std::size_t slot = 0; slot < of_slot.size(); ++slot) {
           has_router.push_back(of_slot[slot].has_value());
@@ -815,6 +824,23 @@ class RoutingBuilder {
     finish_values(layers, main_->option, kind, true);
     routing_.experts = experts_;
     routing_.layers = std::move(layers);
+    note_layers_without_router();
+  }
+
+  /// Layers that have values here, and no router by --model: their numbers may be wrong.
+  void note_layers_without_router() {
+    if (!facts_.layers || facts_.moe_layers.empty() || !knows_layers_) return;
+    std::vector<int> dense;
+    for (const LayerRouting& layer : routing_.layers) {
+      if (std::find(facts_.moe_layers.begin(), facts_.moe_layers.end(), layer.layer) ==
+          facts_.moe_layers.end())
+        dense.push_back(layer.layer);
+    }
+    if (!dense.empty())
+      note(
+          fmt::format("{} {} has values here, and no router by --model: are the numbers of the layers right "
+                      "(--layers)?",
+                      dense.size() == 1 ? "layer" : "each of the layers", fmt::join(dense, ", ")));
   }
 
   /// Reads K choices of ids, and finds layers without a router and rows that were not routed.
@@ -961,7 +987,7 @@ class RoutingBuilder {
       if (kind == RoutingKind::logits && input_.score.empty() && scan.all_whole && scan.rows > kManyRows &&
           scan.largest >= experts_)
         piece.refuse(
-            fmt::format("holds whole numbers from 0 to {} alone, beside {}: ids of experts? Use "
+            fmt::format("holds only whole numbers from 0 to {} in {}: ids of experts? Use "
                         "--experts; --score says that they are logits",
                         scan.largest, counted(experts_, "column")));
       if (kind == RoutingKind::scores && experts_ > 1 && scan.in_unit && scan.sums_to_one &&
@@ -993,7 +1019,7 @@ class RoutingBuilder {
     // One array of r is measured as it is, gates too.
     const bool keeps_values = is_one_array_ && kind != RoutingKind::scores;
     const auto read_as_sets = [&](const std::string& found, bool keeps) {
-      note(found + (keeps ? "; metrics of r are those of these numbers (--gates leaves them out)"
+      note(found + (keeps ? "; metrics of r use these numbers (--gates leaves them out)"
                           : "; they are read as sets, and metrics of r are left out"));
       if (!keeps) kind = RoutingKind::gates;
       return !keeps;
@@ -1015,7 +1041,7 @@ class RoutingBuilder {
     const int chosen_count = static_cast<int>(scans[static_cast<std::size_t>(measured)].open);
     if (all_chosen) {
       all_chosen =
-          read_as_sets(fmt::format("{} is -inf but for {} of each row: logits of the chosen experts alone",
+          read_as_sets(fmt::format("{} is -inf except for {} of each row: logits of the chosen experts alone",
                                    option, counted(chosen_count, "number")),
                        keeps_values);
       for (LayerRouting& layer : layers) layer.is_closed_by_infinity = all_chosen;
@@ -1086,7 +1112,7 @@ class RoutingBuilder {
         throw UserError("--top-k",
                         "missing; needs the number of experts that a token goes to, or --model config.json");
       k = 1;
-      if (experts_ > 1 && is_main) note("K = 1 is assumed: loads are those of the first choice (--top-k)");
+      if (experts_ > 1 && is_main) note("K = 1 is assumed: loads count first choices (--top-k)");
     }
     if (k > experts_)
       throw UserError("--top-k",
@@ -1153,7 +1179,8 @@ class RoutingBuilder {
                       "model type '{}' of --model is not known (--score, --selection-bias)",
                       facts_.type));
     if (is_main && kind == RoutingKind::logits && score_ == SelectionRule::Score::selected)
-      note("r is a softmax over the K chosen experts alone, by --model; the others have r = 0");
+      note(fmt::format("r is a softmax over the K chosen experts alone, by {}; the others have r = 0",
+                       input_.score.empty() ? "--model" : "--score"));
     if (is_main && groups_ > 1)
       note(fmt::format("experts are selected within the {} best of {} groups, ranked by {}", kept_groups_,
                        groups_,
@@ -1209,19 +1236,24 @@ class RoutingBuilder {
       const int wanted = are_places ? static_cast<int>(at) : layer.layer;
       if (bias.numbers[i] && *bias.numbers[i] == wanted) found = &bias.arrays[i];
     }
-    if (!found && numbers.empty() && are_places) found = &bias.arrays[at];
+    const auto rows_of = [](const NpyReader& array) {
+      return array.shape().size() == 2 ? array.rows() : std::int64_t{1};
+    };
+    if (!found && numbers.empty() && are_places && rows_of(bias.arrays[at]) == 1) found = &bias.arrays[at];
     std::int64_t row = 0;
     if (!found && bias.arrays.size() == 1) {
       found = &bias.arrays.front();
-      const std::int64_t rows = found->shape().size() == 2 ? found->rows() : 1;
+      const std::int64_t rows = rows_of(*found);
       if (rows == static_cast<std::int64_t>(count))
         row = static_cast<std::int64_t>(at);
-      else if (facts_.layers && rows == *facts_.layers)
+      else if (facts_.layers && rows == *facts_.layers && knows_layers_)
         row = layer.layer;
       else if (rows > 1)
         found->refuse(fmt::format(
             "has shape {}, needs a row for each of {}{}", shape_text(found->shape()), counted(count, "layer"),
-            facts_.layers ? fmt::format(", or for each of the {} layers of --model", *facts_.layers) : ""));
+            !facts_.layers  ? ""
+            : knows_layers_ ? fmt::format(", or for each of the {} layers of --model", *facts_.layers)
+                            : ", or --layers to tell which layer of --model it is of"));
     }
     if (!found) throw UserError("--selection-bias", fmt::format("has no array of layer {}", layer.layer));
     const bool is_table = found->shape().size() == 2;
@@ -1362,9 +1394,8 @@ class RoutingBuilder {
       finish_values(layers, earlier->option, kind, false);
     routing_.checks = before;
     if (kind != RoutingKind::experts && has_ids(routing_.layers) && !has_ids(layers))
-      note(fmt::format(
-          "the experts of {} are those of its scores alone; beside {} are ids, and these win there",
-          earlier->option, main_->option));
+      note(fmt::format("the experts of {} follow from its scores; for {} the given ids are used",
+                       earlier->option, main_->option));
     for (LayerRouting& layer : layers) {
       layer.rows = routing_.rows;
       layer.rule.top_k = routing_.layers.front().rule.top_k;
@@ -1383,7 +1414,7 @@ class RoutingBuilder {
 
   static void check_same_shape(const NpyReader& previous, const NpyReader& current) {
     if (previous.shape() != current.shape())
-      previous.refuse(fmt::format("has shape {}, needs {} beside {} of shape {}",
+      previous.refuse(fmt::format("has shape {}, needs {} to match {} of shape {}",
                                   shape_text(previous.shape()), shape_text(current.shape()), current.place(),
                                   shape_text(current.shape())));
   }
@@ -1396,7 +1427,7 @@ class RoutingBuilder {
     std::vector<std::int64_t> sets = rows;
     sets.push_back(k);
     if (previous.shape() != sets && !(previous.shape() == rows && k == 1))
-      previous.refuse(fmt::format("has shape {}, needs {} (--top-k {}) beside {} of shape {}",
+      previous.refuse(fmt::format("has shape {}, needs {} (--top-k {}) to match {} of shape {}",
                                   shape_text(previous.shape()), shape_text(k > 1 ? sets : rows), k,
                                   current.place(), shape_text(current.shape())));
     if (!is_integer(previous.type()))
@@ -1723,7 +1754,7 @@ class RoutingBuilder {
     std::vector<std::int64_t> shape = labels.shape();
     const bool has_parts = of_routing.size() == 1 && shape.size() == 2 && labels.rows() == rows;
     if (!has_parts && shape != of_routing)
-      labels.refuse(fmt::format("has shape {}, needs {} beside {} of shape {}", shape_text(shape),
+      labels.refuse(fmt::format("has shape {}, needs {} to match {} of shape {}", shape_text(shape),
                                 shape_text(of_routing), piece.place(), shape_text(piece.shape())));
     routing_.parts = has_parts ? static_cast<int>(labels.row_size()) : 1;
     routing_.labels = moelab::read_labels(labels, 0, labels.rows(), kLabelLimit);
@@ -1781,6 +1812,7 @@ class RoutingBuilder {
   std::size_t document_total_ = 0;
   std::vector<std::int64_t> document_ids_;  // in the order of the documents' numbers; empty without ids
   bool is_one_array_ = false, has_ids_beside_ = false, has_document_ids_ = false, suspects_sigmoid_ = false;
+  bool knows_layers_ = false;  // whether something tells the numbers of the layers
 };
 
 }  // namespace

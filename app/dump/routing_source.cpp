@@ -408,7 +408,7 @@ std::vector<RoutingBatch> batches_of_records(const std::string& option, const st
     batch.axes = known.axes;
     batch.producer = known.producer;
     if (fields.size() > 1)
-      checks.push_back(fmt::format("rows of a record are those of {}", fmt::join(fields, ", then ")));
+      checks.push_back(fmt::format("the rows of a record come from {}", fmt::join(fields, ", then ")));
     break;
   }
   if (fields.front().empty())

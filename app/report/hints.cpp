@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +15,8 @@
 #include "analysis/stats/expression.h"
 #include "app/run/cell.h"
 #include "app/scenario/cells.h"
+#include "app/scenario/checks.h"
+#include "sim/train/field_uses.h"
 
 namespace moelab {
 namespace {
@@ -89,6 +92,80 @@ void add_file_hints(const Scenario& scenario, std::vector<std::string>& hints) {
       fmt::format("data.inputs: column {} varies by {:.2g} and column {} by {:.2g}; routers see the "
                   "largest columns alone, so scale the columns alike",
                   largest, deviations[largest], least, deviations[least]));
+}
+
+/// The fields that a cell gives, and whether it reads them.
+std::vector<FieldUse> uses_of(const CellOptions& cell) {
+  std::vector<FieldUse> uses;
+  const auto add = [&](std::vector<FieldUse> more) {
+    uses.insert(uses.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  // An evaluation may read a field of the data that training does not read.
+  const auto add_evaluations = [&](const NamedData& evaluations) {
+    for (const auto& [name, data] : evaluations) {
+      std::vector<FieldUse> own = field_uses(data);
+      std::erase_if(own, [](const FieldUse& use) { return !use.is_read(); });
+      add(std::move(own));
+    }
+  };
+  if (cell.experiment.phases.empty()) add(field_uses(cell.experiment));
+  for (std::size_t i = 0; i < cell.experiment.phases.size(); ++i) {
+    const CellOptions phase = in_phase(cell, i);
+    add(field_uses(phase.experiment));
+    add_evaluations(phase.evaluations);
+  }
+  add_evaluations(cell.evaluations);
+  // These metrics have a group's size whatever training adds to its loss.
+  const bool has_metric =
+      std::any_of(cell.metrics.begin(), cell.metrics.end(),
+                  [](const MetricOptions& group) { return group.chosen() == "auxiliary_losses"; });
+  if (has_metric) std::erase_if(uses, [](const FieldUse& use) { return use.path == "loss.aux_group"; });
+  return uses;
+}
+
+/// A field that one cell gives in vain may be there for another cell, so all cells count together.
+void add_unread_fields(const Scenario& scenario, std::vector<std::string>& hints) {
+  std::set<std::string> read;
+  std::map<std::string, FieldUse> unread;
+  const CellOptions* known = nullptr;
+  for (const Cell& cell : scenario.cells) {
+    if (cell.options.get() == known) continue;
+    known = cell.options.get();
+    for (FieldUse& use : uses_of(*known)) {
+      if (use.is_read())
+        read.insert(use.what);
+      else
+        unread.try_emplace(use.what, std::move(use));
+    }
+  }
+  for (const auto& [what, use] : unread)
+    if (!read.contains(what)) hints.push_back(fmt::format("{}: {}", use.path, use.unread));
+}
+
+/// Groups that the scenario names and that have no value in any cell.
+void add_empty_groups(const Scenario& scenario, std::vector<std::string>& hints) {
+  if (!scenario.document.contains("metrics")) return;
+  std::map<std::string, std::string> missing;
+  std::set<std::string> measured;
+  const CellOptions* known = nullptr;
+  for (const Cell& cell : scenario.cells) {
+    if (cell.options.get() == known) continue;
+    known = cell.options.get();
+    const MeasuredMetrics metrics(*known);
+    for (const MetricOptions& group : known->metrics) {
+      if (measured.contains(group.chosen())) continue;
+      const std::string need = metrics.missing_for(group.entry());
+      if (need.empty())
+        measured.insert(group.chosen());
+      else
+        missing.try_emplace(group.chosen(), need);
+    }
+  }
+  for (const auto& [group, need] : missing) {
+    if (!measured.contains(group))
+      hints.push_back(
+          fmt::format("metrics: \"{}\" is given, but it has no value in any cell; it needs {}", group, need));
+  }
 }
 
 /// The rows of each arm by point and seed.
@@ -172,6 +249,8 @@ std::vector<std::string> scenario_hints(const Scenario& scenario) {
   add_temperature_hint(scenario, hints);
   add_seeds_hint(scenario, hints);
   add_file_hints(scenario, hints);
+  add_unread_fields(scenario, hints);
+  add_empty_groups(scenario, hints);
   return hints;
 }
 

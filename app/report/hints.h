@@ -14,6 +14,8 @@ namespace moelab {
 /// - A router's temperature is a number. It stays fixed; in 0.1.0 it was the start of a learned one.
 /// - A claim has more than eight points and fewer than six seeds.
 /// - The user's data have constant targets, or features whose scales differ a thousandfold.
+/// - A field is given that no cell reads; see field_uses().
+/// - A chosen group of metrics has no value in any cell.
 std::vector<std::string> scenario_hints(const Scenario& scenario);
 
 /// Looks at the results. It gives a hint in these cases.

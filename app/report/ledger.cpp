@@ -95,9 +95,9 @@ std::string table_text(const Json& table) {
                      lines_of(table.at("data")));
 }
 
-/// The file of an entry: a field on each line, and a build on its own. The claims are a table, and the points
-/// of all claims are another; `claim` is the number of their claim. A claim without a source does not name
-/// it. Its quotation stands in the scenario.
+/// The file of an entry: a field on each line, and builds and claims on their own. The points of all claims
+/// are a table; `claim` is the number of their claim. A claim without a source does not name it. Its
+/// quotation stands in the scenario.
 std::string entry_text(Json entry) {
   Json points = Json::array();
   for (std::size_t i = 0; i < entry.at("claims").size(); ++i) {
@@ -118,16 +118,16 @@ std::string entry_text(Json entry) {
   for (const auto& [name, value] : entry.items()) {
     const bool is_list = value.is_array() && !value.empty() && value.front().is_object();
     text += fmt::format("{}{}: {}", text.size() == 1 ? "\n" : ",\n", line_of(name),
-                        name == "claims" ? table_text(table_of(value))
-                        : is_list        ? lines_of(value)
-                                         : line_of(value));
+                        is_list ? lines_of(value) : line_of(value));
   }
   return text + fmt::format(",\n\"points\": {}\n}}\n", table_text(table_of(points)));
 }
 
 /// Makes the claims of an entry that was read objects with their points again.
 void unpack(Json& entry) {
-  Json claims = objects_of(entry.at("claims"));
+  Json claims = entry.at("claims");
+  // Moelab 0.2.0 wrote them as a table.
+  if (claims.is_object()) claims = objects_of(claims);
   for (Json& claim : claims) claim["points"] = Json::array();
   for (const Json& point : objects_of(entry.at("points")))
     claims.at(point.at("claim").get<std::size_t>())["points"].push_back(point);
@@ -275,10 +275,9 @@ std::vector<fs::path> write_ledger(std::vector<LedgerRun> runs, const fs::path& 
                                    const fs::path& folder) {
   const fs::path runs_folder = folder / "runs";
   if (runs.empty() && checks.empty() && !is_present(runs_folder))
-    throw UserError("--ledger",
-                    fmt::format("got no run directory, and there is no folder {} with the runs of "
-                                "an earlier ledger",
-                                runs_folder.string()));
+    throw UserError("--ledger", fmt::format("got no run folder, and there is no folder {} with the runs of "
+                                            "an earlier ledger",
+                                            runs_folder.string()));
   std::vector<Document> documents;
   std::map<std::string, Json> entries;
   std::set<std::string> given;

@@ -275,7 +275,7 @@ RunCost run_cost(const Scenario& scenario, const Records& records, int threads) 
   // The process reads the results after the last cell is done.
   cost.bytes = cost.process_bytes + std::max(cost.cell_bytes * cost.threads, recorded);
   if (cost.learned == 0) {
-    cost.source = fmt::format("a model of a usual machine, since no cell is done ({})", unlike);
+    cost.source = fmt::format("a model of a usual machine: none of the {} is done", counted(unlike, "cell"));
     return cost;
   }
   cost.source = cost.learned == 1 ? "1 cell done" : fmt::format("{} cells done", cost.learned);

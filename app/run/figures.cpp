@@ -32,7 +32,9 @@ FigureRun figure_run(const RunResults& results) {
   FigureRun run;
   run.title = head.title;
   run.source = head.source;
-  run.figures = head.figures.size();
+  run.untitled = static_cast<std::size_t>(
+      std::count_if(head.figures.begin(), head.figures.end(),
+                    [](const FigureOptions& figure) { return takes_automatic_title(figure); }));
   run.labels = head.labels;
   run.swept_paths = head.sweep_paths;
   run.shown_paths = head.shown_paths;
@@ -46,8 +48,8 @@ FigureRun figure_run(const RunResults& results) {
 
 FigureSource figure_source(const RunResults& results, const std::filesystem::path& directory) {
   return {figure_run(results), results.table, builds_footnote(results),
-          [&results, directory](const std::string& cell, const std::string& name) {
-            return saved_file(results, directory, cell, name);
+          [&results, directory](const std::string& cell, const std::string& name, int layer) {
+            return saved_file(results, directory, cell, name, layer);
           }};
 }
 

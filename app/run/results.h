@@ -172,9 +172,9 @@ std::string rates_markdown(const RunResults& results);
 ///    laws: {name: {excluded, against_best, against_best_interval, tau}}, law, told_apart_at, reported}
 Json rates_json(const RunResults& results);
 
-/// Returns the file of a cell's array. In a stack of layers it is the first layer's file, <name>_layer0.
+/// Returns the file of a cell's array. In a stack of layers it is the file of `layer`, such as <name>_layer0.
 /// Throws UserError if the bytes in the file differ from the record.
 std::filesystem::path saved_file(const RunResults& results, const std::filesystem::path& directory,
-                                 const std::string& cell, const std::string& name);
+                                 const std::string& cell, const std::string& name, int layer = 0);
 
 }  // namespace moelab

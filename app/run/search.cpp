@@ -103,7 +103,8 @@ Json crossings_json(const RunResults& results) {
 namespace {
 
 std::string crossings_caption(const CrossingSearch& search) {
-  const std::string level = search.level ? fmt::format("{:g}", *search.level) : "that of " + search.against;
+  const std::string level =
+      search.level ? fmt::format("{:g}", *search.level) : "the mean of " + search.against;
   return fmt::format("where the mean of {} crosses {}: {} and 95 % interval", search.metric, level,
                      search.path);
 }

@@ -344,7 +344,7 @@ void check_measured(const References& references, const ClaimSide& side, const s
   const std::string metric_path = join_path(path, metric_key);
   const Expression expression = Expression::parse(side.metric, metric_path);
   if (!side.distance_from.empty() && !expression.is_name())
-    throw UserError(metric_path, "got '" + side.metric + "', needs one metric beside 'distance_from'");
+    throw UserError(metric_path, "got '" + side.metric + "', needs one metric with 'distance_from'");
   ErrorList errors;
   const auto check_arm = [&](const std::string& arm, const char* key) {
     const bool is_known = errors.check([&] { references.check_arm(arm, join_path(path, key)); });
@@ -588,6 +588,24 @@ std::vector<std::string> MeasuredMetrics::names() const {
     }
   }
   return names;
+}
+
+std::string MeasuredMetrics::missing_for(const MetricGroup& group) const {
+  if (group.of_entries) return "";
+  std::vector<std::string> sets = test_sets(cell_);
+  sets.emplace_back();
+  const int layers = group.of_layers ? layers_of(cell_.experiment.model) : 1;
+  std::string missing;
+  for (const MetricGroup::Metric& metric : group.metrics) {
+    for (const std::string& set : sets) {
+      for (int layer = 0; layer < layers; ++layer) {
+        const Need* const need = unmet_need(metric.name, subject(set), layer);
+        if (!need) return "";
+        if (missing.empty()) missing = need->what;
+      }
+    }
+  }
+  return missing;
 }
 
 bool is_of_end_alone(const std::string& metric) {

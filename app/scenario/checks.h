@@ -109,6 +109,8 @@ class MeasuredMetrics {
   void check(const std::string& metric, const std::string& path, const std::string& arm = "") const;
   /// All metrics that check() accepts.
   std::vector<std::string> names() const;
+  /// What the cell lacks if it measures no metric of the group; empty if it measures one.
+  std::string missing_for(const MetricGroup& group) const;
 
  private:
   /// A test set: the cell's own, or the test set of an evaluation.

@@ -35,8 +35,9 @@ ExpandedClaims expand_claims(const Json& claims, const std::vector<std::string>&
     };
     const bool is_comparison = claim.contains("left"), has_arms = claim.contains("arms");
     if (!is_comparison && claim.contains("arm") == has_arms) {
-      throw UserError(join_path(place, "arm"), has_arms ? "given beside 'arms'; needs one or the other"
-                                                        : "missing; a claim needs 'arm' or 'arms'");
+      throw UserError(join_path(place, "arm"), has_arms
+                                                   ? "cannot be combined with 'arms'; needs one or the other"
+                                                   : "missing; a claim needs 'arm' or 'arms'");
     }
     if (!has_arms) {
       add(claim);
@@ -69,7 +70,8 @@ void check_side(const ClaimSide& side, const std::string& path) {
                                                    {"where", !side.where.empty()},
                                                    {"step", side.step.has_value()}};
     for (const auto& [key, is_given] : others) {
-      if (is_given) throw UserError(join_path(path, key), "given beside 'value'; needs one or the other");
+      if (is_given)
+        throw UserError(join_path(path, key), "cannot be combined with 'value'; needs one or the other");
     }
     return;
   }
@@ -81,7 +83,8 @@ void check_side(const ClaimSide& side, const std::string& path) {
   for (const auto& [key, is_given] :
        {std::pair("relative_to", !side.relative_to.empty()), std::pair("step", side.step.has_value())}) {
     if (is_given)
-      throw UserError(join_path(path, key), "given beside 'distance_from', which is of whole curves");
+      throw UserError(join_path(path, key),
+                      "cannot be combined with 'distance_from', which compares whole curves");
   }
 }
 

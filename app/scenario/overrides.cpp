@@ -298,7 +298,8 @@ SweepAxis read_axis(const std::string& path, const Json& given, const std::strin
     }
     if (given.contains("crossing")) {
       if (!axis.arms.is_null())
-        throw UserError(join_path(place, "arms"), "given beside 'crossing', whose 'arm' names the arm");
+        throw UserError(join_path(place, "arms"),
+                        "cannot be combined with 'crossing', whose 'arm' names the arm");
       return read_searched(path, given.at("crossing"), place);
     }
     if (given.contains("log2range"))
@@ -515,12 +516,12 @@ std::vector<SweepAxis> read_sweep(const Json& sweep) {
   if (axes.end() - searched > 1) {
     throw UserError(
         join_path("sweep", axes.back().paths.front()),
-        "is searched for a crossing beside '" + searched->paths.front() + "'; needs one path that is");
+        "is searched for a crossing, and so is '" + searched->paths.front() + "'; needs one searched path");
   }
   for (const SweepAxis& axis : axes)
     if (searched != axes.end() && !axis.arms.is_null())
       throw UserError(join_path(join_path("sweep", axis.paths.front()), "arms"),
-                      "given beside '" + searched->paths.front() +
+                      "cannot be combined with '" + searched->paths.front() +
                           "', which is searched for a crossing; needs a sweep of all arms");
   return axes;
 }

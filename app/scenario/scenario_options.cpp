@@ -191,14 +191,21 @@ Json scenario_file_schema() {
   Json fields = Json::object();
   for (const auto& [name, field] : whole.at("properties").items())
     fields[name] = {{"description", field.at("description")}};
+  // A scenario that extends another may set fields of it by their paths ("train.steps").
+  constexpr const char* kPath = "^[a-z_]+\\..+";
+  Json patterns = whole.at("patternProperties");
+  patterns[kPath] = Json::object();
   return {{"$schema", whole.at("$schema")},
           {"type", "object"},
           {"properties", std::move(fields)},
-          {"patternProperties", whole.at("patternProperties")},
+          {"patternProperties", std::move(patterns)},
           {"additionalProperties", false},
           {"if", {{"required", {"extends"}}}},
           {"then", {{"required", {"name"}}}},
-          {"else", {{"properties", whole.at("properties")}, {"required", whole.at("required")}}}};
+          {"else",
+           {{"properties", whole.at("properties")},
+            {"patternProperties", {{kPath, false}}},
+            {"required", whole.at("required")}}}};
 }
 
 }  // namespace moelab

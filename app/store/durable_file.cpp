@@ -211,10 +211,10 @@ void replace_file(const std::filesystem::path& name, std::string_view content) {
 
 std::string read_bytes(const std::filesystem::path& file) {
   // Checks the type before the open, because opening a pipe would wait for a writer.
-  std::error_code no_size;
-  [[maybe_unused]] const std::uintmax_t size_before = std::filesystem::file_size(file, no_size);
-  if (no_size)
-    throw EnvironmentError(fmt::format("{}: cannot be read: {}", file.string(), no_size.message()));
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error))
+    throw EnvironmentError(
+        fmt::format("{}: cannot be read: {}", file.string(), error ? error.message() : "not a regular file"));
   const OpenFile opened = {::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
   // Takes the size of the opened file, because another process may have replaced the file since the check.
   struct stat status = {};
@@ -289,10 +289,7 @@ void AppendedFile::append(std::string_view line) {
 namespace fs = std::filesystem;
 
 DrawingFolder::DrawingFolder(const fs::path& directory) : path_(temporary_beside(directory / "figures")) {
-  std::error_code error;
-  fs::create_directories(path_, error);
-  if (error)
-    throw EnvironmentError(fmt::format("{}: cannot make the folder: {}", path_.string(), error.message()));
+  make_folder(path_);
 }
 
 DrawingFolder::~DrawingFolder() {
@@ -343,7 +340,8 @@ std::string seal_problem(std::string_view text) {
   }
   const std::string_view stated = text.substr(kBeforeSeal.size(), kSealDigits);
   const std::string computed = checksum(text.substr(kSealedFrom));
-  return stated == computed ? "" : fmt::format("its checksum is {}, that of its text {}", stated, computed);
+  return stated == computed ? ""
+                            : fmt::format("it states the checksum {}, but its text has {}", stated, computed);
 }
 
 Json parse_sealed(std::string_view text, const Json::parser_callback_t& take) {

@@ -151,7 +151,7 @@ void check_id(const Plan& plan) {
   for (const ResultRow& row : plan.cells)
     if (row.seed == 0 && is_at_end(plan.head.crossing, row.point)) cells += row.cell + "\n";
   if (plan.id != id_from(document, cells, 0) && plan.id != id_from(document, cells, seed_count(plan.cells))) {
-    throw std::invalid_argument("its id is not that of its scenario and its cells");
+    throw std::invalid_argument("its id does not match its scenario and its cells");
   }
 }
 

@@ -56,7 +56,7 @@ fs::path session_file(const fs::path& journal) {
 }
 
 constexpr const char* kSessionWayOut =
-    "remove it, and the cells of its journal count as those of an unknown build";
+    "remove it; the cells of its journal then count as cells of an unknown build";
 
 /// Describes the Slurm job of this process. Null outside Slurm.
 Json slurm_json() {

@@ -89,6 +89,13 @@ void check_name(const fs::path& directory, const Plan& plan, const std::string& 
                               directory.string(), Json(plan.head.name).dump(), scenario_name));
 }
 
+std::string no_plan_text(const fs::path& directory) {
+  std::error_code unseen;
+  return fs::exists(directory, unseen)
+             ? "has no plan.json, so it is not a run folder; moelab run FILE makes one"
+             : "no such folder; runs are in runs/<name>";
+}
+
 std::string whole_id(const RunAddress& address, std::vector<std::string> ids) {
   const std::string shown = shown_plan(address.directory());
   if (!shown.empty() && std::find(ids.begin(), ids.end(), shown) == ids.end()) ids.push_back(shown);
@@ -102,7 +109,7 @@ std::string whole_id(const RunAddress& address, std::vector<std::string> ids) {
     found = id;
   }
   if (!found.empty()) return found;
-  if (ids.empty()) throw UserError(address.directory().string(), "no plan.json here: not a run directory");
+  if (ids.empty()) throw UserError(address.directory().string(), no_plan_text(address.directory()));
   throw UserError("--plan", unknown_name("plan", address.plan(), ids));
 }
 
@@ -158,7 +165,8 @@ RunAddress::RunAddress(fs::path given, std::string plan)
   directory_ = text.substr(0, at);
   const std::string own = text.substr(at + 1);
   if (!own.starts_with(plan_) && !plan_.starts_with(own))
-    throw UserError("--plan", fmt::format("got '{}' beside '{}'; needs one or the other", plan_, text));
+    throw UserError("--plan",
+                    fmt::format("got '{}', which does not fit '{}'; needs one of them", plan_, text));
   if (plan_.size() < own.size()) plan_ = own;
 }
 
@@ -186,7 +194,7 @@ void check_run_directory(const fs::path& directory, const std::string& scenario_
   // Another process may be creating the run. It creates its store folder before any other file.
   if (strange.empty() && (own.empty() || holds_store(directory))) return;
   throw UserError("--out",
-                  fmt::format("'{}' holds files ('{}') but no plan.json: it is no run directory; choose "
+                  fmt::format("'{}' holds files ('{}') but no plan.json, so it is not a run folder; choose "
                               "another folder or an empty one",
                               directory.string(), strange.empty() ? own : strange));
 }
@@ -241,7 +249,7 @@ FoundPlan find_plan(const RunAddress& address) {
     }
     if (!plan) {
       if (damage) throw *damage;
-      throw MissingPlan(directory.string(), "no plan.json here: not a run directory");
+      throw MissingPlan(directory.string(), no_plan_text(directory));
     }
     found.notes.push_back(fmt::format("{} is {}; read from {}, and the next run writes it anew",
                                       file.string(), damage ? "damaged" : "missing", source));

@@ -47,8 +47,7 @@ def differences(results, scenarios):
     for file in sorted((results / "runs").glob("*.json")):
         run = json.loads(file.read_text())
         written = complete(files[run["run"]]).get("claims") or [] if run["run"] in files else []
-        for row in run["claims"]["data"]:
-            claim = dict(zip(run["claims"]["columns"], row))
+        for claim in run["claims"]:
             now = scenario_claim(claim["id"], written)
             if not now or any(metric not in claim["statement"] for metric in metrics_of(now)):
                 continue
@@ -65,17 +64,17 @@ def refresh(results, scenarios):
         changes.setdefault(file, {})[claim_id] = changed
     for file, of_claims in changes.items():
         text = file.read_text()
-        columns = json.loads(text)["claims"]["columns"]
-        begin = text.index('"claims": ')
-        end = text.index("\n]}", begin)
+        begin = text.index('"claims": [\n')
+        end = text.index("\n]", begin)
         lines = text[begin:end].split("\n")
-        for i in range(2, len(lines)):  # behind the names of the columns and of the data, a claim on each line
+        for i in range(1, len(lines)):  # a claim on each line
             row = lines[i].rstrip(",")
-            claim = dict(zip(columns, json.loads(row)))
+            claim = json.loads(row)
             if claim["id"] in of_claims:
                 claim |= of_claims[claim["id"]]
                 if claim["reading"] == "excluded":
-                    claim |= {"verdict": "excluded", "p": None}
-                lines[i] = json.dumps([claim[name] for name in columns], ensure_ascii=False, separators=(",", ":")) + lines[i][len(row):]
+                    claim["verdict"] = "excluded"
+                    claim.pop("p", None)
+                lines[i] = json.dumps(claim, ensure_ascii=False, separators=(",", ":")) + lines[i][len(row):]
         file.write_text(text[:begin] + "\n".join(lines) + text[end:])
     return sum(len(of_claims) for of_claims in changes.values())

@@ -12,7 +12,7 @@ An entry names a source and an item with its kind and its place in the text. It 
     kind cosine                        a kind of router, data, expert, gate, loss, optimizer or figure
     page bench/README.md               a file of the repository
 
-`*` stands for any letters. Partial and absent items have a `reason`. `unknown` tells which names do not exist.
+`*` matches any text in a name. Partial and absent items have a `reason`. `unknown` tells which names do not exist.
 """
 
 import json
@@ -126,7 +126,7 @@ def page(entries, names, runs):
              f"moelab has {total['done'] + total['counterpart']} of them, itself or as a counterpart. "
              f"{f'{waiting} of these wait for a full run. ' if waiting else ''}This page lists all items and says where each one is.", "",
              *(f"- **{state.capitalize()}**: {meaning}" for state, meaning in STATES.items()), "",
-             "`*` stands for any letters. A scenario's name leads to its run, or to its file where the results have no run. "
+             "`*` matches any text in a name. A scenario's name leads to its run, or to its file where the results have no run. "
              "The data are in [items.json](items.json).", "",
              "| source | items | " + " | ".join(STATES) + " |", "|---|---|" + "---|" * len(STATES)]
     for source, title in SOURCES.items():

@@ -213,7 +213,6 @@ class Ledger:
         self.runs = {}   # stem of the file → run
         for file in sorted((folder / "runs").glob("*.json")):
             run = json.loads(file.read_text())
-            run["claims"] = objects(run["claims"])
             for claim in run["claims"]:
                 claim["points"] = []
             for point in objects(run.pop("points")):

@@ -44,7 +44,9 @@ SPLIT = {"docs/scenario.md": "reference/scenario/index.md", "docs/theorems.md": 
 # Folders whose pages link a term to the glossary at its first use, and terms that are also everyday words.
 WITH_TERMS = ("tutorials/", "howto/", "explanation/", "papers/", "questions/")
 GLOSSARY = "reference/glossary.md"
-EVERYDAY = {"family", "floor", "load", "origin", "phase", "reading", "record", "soft", "shuffled", "arm"}
+EVERYDAY = {"family", "floor", "load", "origin", "phase", "point", "reading", "record", "soft", "shuffled", "arm"}
+# Terms that are everyday words outside the pages of papers.
+OF_PAPERS = {"hash", "open", "ours"}
 # Pages whose tables need the width that the contents of a page take.
 WIDE = ("develop/scenario_times.md", "papers/items.md", "results/decided.md", "results/gates.md", "results/language.md", "results/rates.md")
 # The README is the repository's first page; the site has its own.
@@ -152,6 +154,7 @@ class Stage:
         head, *sections = re.split(r"^## ", text, flags=re.M)
         pages = {}  # page → text
         kinds_of = {}
+        indexes = {}  # section → its page, where its kinds have pages
         uses = examples.Uses(ROOT)
         for section in sections:
             title, _, body = section.partition("\n")
@@ -165,7 +168,8 @@ class Stage:
                 name = title.replace(".train", "").replace(".", "_")
                 intro, *kinds = re.split(r"^(?=\*\*[^*\n]+\*\*:)", body, flags=re.M)
                 index = f"reference/scenario/{name}/index.md"
-                self.anchors[origin, slug(title)] = index
+                self.anchors[origin, slug(title)] = indexes[title] = index
+                shared = re.search(r"^\*\*(Fields of every [^*\n]+)\*\*$", intro, flags=re.M)
                 lines = []
                 for kind in kinds:
                     shown = re.match(r"\*\*([^*\n]+)\*\*:[ ]*([^\n]*)", kind)
@@ -175,6 +179,8 @@ class Stage:
                     page = f"reference/scenario/{name}/{words}.md"
                     kinds_of[name, shown.group(1)] = page
                     pages[page] = f"# {title}: {shown.group(1)}\n\n{kind[shown.end(1) + 3:].strip()}\n"
+                    if shared:
+                        pages[page] += f"\n[{shared.group(1)}](index.md) belong to it, too.\n"
                     lines.append(f"| [{shown.group(1)}]({words}.md) | {shown.group(2)} |")
                 pages[index] = f"# {title}\n\n{intro.strip()}\n\n| kind | what it is |\n|---|---|\n" + "\n".join(lines) + "\n"
                 continue
@@ -182,6 +188,8 @@ class Stage:
                 place = kinds_of[root, of]
             elif of and ("_".join(base.split(".")[:2]), of) in kinds_of:
                 place = kinds_of["_".join(base.split(".")[:2]), of]
+            elif root in indexes:
+                place = indexes[root]
             self.anchors[origin, slug(title)] = place
             heading = f"# {title}" if place not in pages else f"\n## {title}"
             pages[place] = pages.get(place, "") + f"{heading}\n{body}"
@@ -227,7 +235,7 @@ class Stage:
     def navigation(self):
         """Adds to each index page what its links say: the pages below it, each in one place."""
         placed = {"index.md"}
-        indexes = sorted((page for page in self.links if page.endswith("index.md")), key=lambda page: -page.count("/"))
+        indexes = sorted((page for page in self.links if page.rpartition("/")[2] == "index.md"), key=lambda page: -page.count("/"))
         for index in indexes:
             folder = str(PurePosixPath(index).parent) + "/" if "/" in index else ""
             below = []
@@ -358,7 +366,8 @@ def stage(folder, xml):
         if page == GLOSSARY:  # the index of the site has the terms, next to the names of Python
             text = re.sub(r"^### (.*)$", r"```{index} single: \1\n```\n\n### \1", text, flags=re.M)
         if page.startswith(WITH_TERMS) and not page.endswith("index.md"):
-            text = link_terms(text, page, terms)
+            text = link_terms(text, page, {term: anchor for term, anchor in terms.items()
+                                           if page.startswith("papers/") or term not in OF_PAPERS})
         stage_.write(page, (results.WIDE if page in WIDE else "") + text)
     for origin, pages in split:
         for page, text in pages.items():

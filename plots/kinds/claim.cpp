@@ -203,8 +203,8 @@ std::string signs_text(const ClaimResult& result, bool ratio, const DisplayNames
     }
   }
   std::string text = fmt::format(
-      "Some steps are censored: the sign test judges the pairs of seeds of which is known which side is "
-      "below. Shown: the share of these whose left side, the first named, is below. {}.",
+      "Some steps are censored: the sign test uses the pairs of seeds whose order is known. Shown: the share "
+      "of these pairs whose left side, the first named, is below. {}.",
       fmt::join(counts, "; "));
   if (!others.empty())
     text += fmt::format(" Not drawn, without a censored step: {} with its 95 % interval, {}.",
@@ -226,6 +226,15 @@ void check_claim_figure(const FigureReferences& references, const ClaimFigureOpt
   for (const Claim& claim : references.claims()) ids.push_back(claim.id);
   if (std::find(ids.begin(), ids.end(), options.claim) == ids.end())
     throw UserError(path + ".claim", unknown_name("claim", options.claim, ids));
+  const auto refuse = [&](const char* field, bool given) {
+    if (given) {
+      throw UserError(path + "." + field,
+                      fmt::format("given, but a figure of kind \"claim\" has the {} of its claim",
+                                  std::string(field) == "arms" ? "arms" : "points"));
+    }
+  };
+  refuse("arms", !options.arms.empty());
+  refuse("where", !options.where.empty());
 }
 
 /// The marks and the lines that they are compared with, as the CSV has them.
@@ -254,11 +263,12 @@ Figure claim_data(const ClaimFigureOptions& options, const Claim& claim, const C
                              : "left − right";
   if (of_signs) figure.y_range = {0, 1};
   FigureSeries series{marks_name(of_signs, is_rate, is_sequential), {}, SeriesLook::marks};
-  int most_pairs = 0;
+  int most_pairs = 0, fewest_pairs = result.points.empty() ? 0 : result.points.front().pairs;
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const ClaimPoint& point = result.points[i];
     series.points.push_back(of_signs ? share_point(point, i) : effect_point(point, i, ratio));
     most_pairs = std::max(most_pairs, point.pairs);
+    fewest_pairs = std::min(fewest_pairs, point.pairs);
     const std::string name = point_name(point, names);
     figure.x_categories.push_back((name.empty() ? "" : name + ": ") + to_string(point.verdict));
     if (point.left_at.size() == 1) figure.x_label = names.axis(point.left_at.front().first);
@@ -274,11 +284,13 @@ Figure claim_data(const ClaimFigureOptions& options, const Claim& claim, const C
   if (of_signs)
     figure.caption += signs_text(result, ratio, names);
   else
-    figure.caption += fmt::format("{}; up to {} {}.",
-                                  is_rate ? "Mean over repetitions"
-                                  : ratio ? "Geometric mean of the ratio"
-                                          : "Mean of the difference",
-                                  most_pairs, is_rate ? "repetitions" : "pairs of seeds");
+    figure.caption +=
+        fmt::format("{}; {}{}{}.",
+                    is_rate ? "Mean over repetitions"
+                    : ratio ? "Geometric mean of the ratio"
+                            : "Mean of the difference",
+                    fewest_pairs < most_pairs ? "up to " : "",
+                    counted(most_pairs, is_rate ? "repetition" : "pair"), is_rate ? "" : " of seeds");
   figure.caption += source.footnote;
   return figure;
 }
@@ -367,6 +379,19 @@ std::string forest_text(const Forest& forest) {
   return text;
 }
 
+/// The legend entry of the dotted lines: "bounds of the claim (±3 %)".
+std::string limits_name(const Claim& claim, bool is_ratio) {
+  const Comparison* const comparison = std::get_if<Comparison>(&claim.statement);
+  const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement);
+  if (comparison && comparison->rule.has_tolerance)
+    return fmt::format("bounds of the claim (±{:g} %)", 100 * comparison->tolerance);
+  if (rate && !rate->slower && rate->tolerance > 0)
+    return fmt::format("bounds of the claim (±{:g})", rate->tolerance);
+  if (!claim.smallest_effect) return "bound of the claim";
+  return is_ratio ? fmt::format("smallest effect ({:g} %)", 100 * *claim.smallest_effect)
+                  : fmt::format("smallest effect ({:g})", *claim.smallest_effect);
+}
+
 Forest build_claim_figure(const ClaimFigureOptions& options, const FigureSource& source) {
   const std::vector<Claim>& claims = source.run.claims;
   const auto found = std::find_if(claims.begin(), claims.end(),
@@ -383,6 +408,7 @@ Forest build_claim_figure(const ClaimFigureOptions& options, const FigureSource&
   forest.csv = figure_csv(data);
   forest.panels = {claim_panel(data, result, "", names)};
   forest.panels.front().label = named_sides(data, *found, names);
+  forest.limits_name = limits_name(*found, forest.panels.front().is_log);
   if (!data.x_label.empty()) forest.panels.front().heading = data.x_label;
   return forest;
 }

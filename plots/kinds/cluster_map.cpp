@@ -104,13 +104,15 @@ enum class MapValue { routing, router_rows };
 
 /// A panel shows the first finished seed of an arm at the last sweep point of `where`. Rows are clusters and
 /// columns are experts. Rows are sorted by the column of their largest entry, so one expert per cluster forms
-/// a staircase. Needs "save": ["routing"], and "weights" for router rows.
-struct ClusterMapOptions : FigureCommon, AxisLabels {
+/// a staircase. In a stack it shows one layer. Router rows are of layer 0, since only that router reads the
+/// inputs. Needs "save": ["routing"], and "weights" for router rows.
+struct ClusterMapOptions : FigureCommon, RoutedLayer, AxisLabels {
   MapValue value = MapValue::routing;  ///< E[r_e(x) | c], or cos(w_e, E[x | c])
   void bind(Fields& fields) {
     FigureCommon::bind(fields);
     fields.add("value", value, {"routing", "router_rows"},
                "routing, E[r_e(x) | c], or router_rows, cos(w_e, E[x | c]) (needs \"weights\" saved, too)");
+    RoutedLayer::bind(fields);
     AxisLabels::bind(fields);
   }
 };
@@ -126,7 +128,14 @@ std::int64_t router_row_width(const Network<float>& network) {
 void check_cluster_map(const FigureReferences& references, const ClusterMapOptions& options,
                        const std::string& path) {
   check_saved_arrays(references, options, "routing", path);
-  if (options.value == MapValue::router_rows) check_saved_arrays(references, options, "weights", path);
+  if (options.value == MapValue::router_rows) {
+    check_saved_arrays(references, options, "weights", path);
+    if (options.layer && *options.layer > 0)
+      throw UserError(path + ".layer", fmt::format("got {}, needs 0 with value \"router_rows\": the other "
+                                                   "routers do not read the inputs",
+                                                   *options.layer));
+  }
+  check_layer(options, references, options, path);
   const std::vector<std::string> arms = own_shown_arms(options.arms, references.table());
   references.check_saved_cells(arms, options.where, [&](const std::string& arm, const MetricSubject& cell) {
     const Layout layout = cell.problem().layout();
@@ -189,6 +198,7 @@ HeatMap build_cluster_map(const ClusterMapOptions& options, const FigureSource& 
   map.low = is_routing ? 0 : -1;
   std::size_t left_out = 0;
   std::vector<const ResultRow*> shown;
+  std::vector<std::optional<int>> layers;
   std::vector<std::pair<Eigen::Index, Eigen::Index>> sizes;  // numbers of clusters and experts
   for (const std::string& arm : arms) {
     const ResultRow* const row = shown_row(source.table, arm, options.where);
@@ -197,8 +207,13 @@ HeatMap build_cluster_map(const ClusterMapOptions& options, const FigureSource& 
       continue;
     }
     shown.push_back(row);
-    const auto file_of = [&](const char* name) { return source.array(row->cell, name); };
-    const SavedRows rows = saved_rows(source, row->cell, !is_routing);
+    // Only the router of the first layer reads the inputs.
+    RoutedLayer chosen = options;
+    if (!is_routing) chosen.layer = 0;
+    layers.push_back(shown_layer(chosen, source, row->cell, "test_probs"));
+    const int layer = layers.back().value_or(0);
+    const auto file_of = [&](const char* name) { return source.array(row->cell, name, layer); };
+    const SavedRows rows = saved_rows(source, row->cell, layer, !is_routing);
     if (rows.labels.empty()) {
       throw UserError(
           "figures." + map.id,
@@ -223,7 +238,8 @@ HeatMap build_cluster_map(const ClusterMapOptions& options, const FigureSource& 
   map.value_label = is_routing ? "mean routing" : "cosine";
   map.caption += is_routing ? "Mean routing of the test rows of each cluster"
                             : "Cosine of each expert's row of the router with each cluster's mean";
-  map.caption += ", first seed; clusters in the order of their first expert.";
+  map.caption +=
+      layers_text(layers, shown, display) + ", first seed; clusters in the order of their first expert.";
   if (std::any_of(sizes.begin(), sizes.end(), [&](const auto& size) { return size != sizes.front(); }))
     map.caption += " Grey: what a panel does not have, where others have more clusters or experts.";
   map.caption += shown_points_text(source.table, shown, options.where, display);
@@ -249,10 +265,11 @@ constexpr std::size_t kMostShownSteps = 40;
 
 /// A panel shows the first finished seed of an arm at the last sweep point of `where`. Rows are experts, and
 /// columns are at most 40 recorded steps. A map cell is the expert's share of the test rows; it is absent if
-/// the expert is dead. Needs "save": ["routing_steps"].
-struct LoadMapOptions : FigureCommon, AxisLabels {
+/// the expert is dead. In a stack it shows one layer. Needs "save": ["routing_steps"].
+struct LoadMapOptions : FigureCommon, RoutedLayer, AxisLabels {
   void bind(Fields& fields) {
     FigureCommon::bind(fields);
+    RoutedLayer::bind(fields);
     AxisLabels::bind(fields);
   }
 };
@@ -260,6 +277,7 @@ struct LoadMapOptions : FigureCommon, AxisLabels {
 void check_load_map(const FigureReferences& references, const LoadMapOptions& options,
                     const std::string& path) {
   check_saved_arrays(references, options, "routing_steps", path);
+  check_layer(options, references, options, path);
 }
 
 /// The loads (T, E) of an arm at its recorded steps.
@@ -315,6 +333,7 @@ HeatMap build_load_map(const LoadMapOptions& options, const FigureSource& source
   map.high = 0;
   std::size_t left_out = 0;
   std::vector<const ResultRow*> shown;
+  std::vector<std::optional<int>> layers;
   std::vector<RecordedLoads> arms;
   Eigen::Index experts = 0;
   for (const std::string& arm : own_shown_arms(options.arms, source.table)) {
@@ -324,8 +343,10 @@ HeatMap build_load_map(const LoadMapOptions& options, const FigureSource& source
       continue;
     }
     shown.push_back(row);
-    arms.push_back({display.arm(arm), read_cluster_labels(source.array(row->cell, "recorded_steps")),
-                    read_rows(source.array(row->cell, "expert_load_steps"))});
+    layers.push_back(shown_layer(options, source, row->cell, "expert_load_steps"));
+    const int layer = layers.back().value_or(0);
+    arms.push_back({display.arm(arm), read_cluster_labels(source.array(row->cell, "recorded_steps", layer)),
+                    read_rows(source.array(row->cell, "expert_load_steps", layer))});
     if (arms.back().steps.empty() ||
         arms.back().loads.rows() != static_cast<std::int64_t>(arms.back().steps.size()))
       throw UserError("figures." + map.id, "arm '" + arm + "' has other numbers of steps and of loads");
@@ -340,12 +361,11 @@ HeatMap build_load_map(const LoadMapOptions& options, const FigureSource& source
     is_uneven = is_uneven || arm.loads.width() != experts || arm.steps.back() != steps.back();
   }
   if (map.high <= 0) map.high = 1;
-  map.caption =
-      scenario_sentences(map.title, source) +
-      "Share of the test rows that each expert gets at the recorded steps, first seed; grey: dead, below a "
-      "tenth of a fair share" +
-      (is_uneven ? ", or not there, where others have more experts or steps." : ".") +
-      shown_points_text(source.table, shown, options.where, display);
+  map.caption = scenario_sentences(map.title, source) + "Share of the test rows that each expert gets" +
+                layers_text(layers, shown, display) +
+                " at the recorded steps, first seed; grey: dead, below a tenth of a fair share" +
+                (is_uneven ? ", or not there, where others have more experts or steps." : ".") +
+                shown_points_text(source.table, shown, options.where, display);
   if (left_out > 0) map.caption += fmt::format(" Panels left out, no cell done: {}.", left_out);
   map.caption += source.footnote;
   return map;

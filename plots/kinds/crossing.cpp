@@ -267,7 +267,7 @@ struct CrossingFigureOptions : FigureCommon, AxisLabels {
   }
 };
 
-constexpr const char* kNotPositive = "no law of values that are not positive";
+constexpr const char* kNotPositive = "none, since a value is not positive.";
 
 /// The value of an expression at a column, with the searched path set to `crossing`.
 std::optional<double> value_of_column(const PlottedValue& text, const CrossingColumn& column,
@@ -299,17 +299,18 @@ std::string power_law_text(const std::vector<std::string>& paths,
     x.col(static_cast<Eigen::Index>(j)) = values_at(paths[j], found, search, table);
   if ((x.array() <= 0).any() || (y.array() <= 0).any()) return kNotPositive;
   const std::optional<PowerLaw> law = fit_power_law(x, y);
-  if (!law) return fmt::format("too few crossings ({}) for a power law", found.size());
-  std::vector<std::string> powers;
+  if (!law) return fmt::format("none, of too few crossings ({}).", found.size());
+  std::vector<std::string> exponents;
   for (std::size_t j = 0; j < paths.size(); ++j)
-    powers.push_back(fmt::format("{}^{:.2f} [{:.2f}, {:.2f}]", names.axis(paths[j]), law->exponents[j],
-                                 law->intervals[j].low, law->intervals[j].high));
+    exponents.push_back(fmt::format("{:.2f} [{:.2f}, {:.2f}] of {}", law->exponents[j], law->intervals[j].low,
+                                    law->intervals[j].high, names.axis(paths[j])));
   const Interval& held = kCrossingCoverage.exponent;
   return fmt::format(
-      "{} = {:.3g} · {} by least squares of logarithms over {} crossings, standard deviation {:.2f}; such "
-      "intervals held the true exponent in {:.0f} to {:.0f} % of runs",
-      names.axis(search.path), law->constant, fmt::join(powers, " · "), found.size(), law->deviation,
-      held.low, held.high);
+      "constant {:.3g}, exponent {}, by least squares of logarithms over {} crossings. It leaves a standard "
+      "deviation of {:.2f} in the logarithm of {}. Such intervals held the true exponent in {:.0f} to {:.0f} "
+      "% of runs.",
+      law->constant, fmt::join(exponents, ", exponent "), found.size(), law->deviation,
+      names.axis(search.path), held.low, held.high);
 }
 
 std::string laws_text(const std::vector<std::string>& laws, const std::vector<const CrossingColumn*>& found,
@@ -320,23 +321,27 @@ std::string laws_text(const std::vector<std::string>& laws, const std::vector<co
     const Vector x = values_at(law, found, search, table);
     if ((x.array() <= 0).any() || (y.array() <= 0).any()) return kNotPositive;
     const std::optional<Proportion> fit = fit_proportion(x, y);
-    if (!fit) return fmt::format("too few crossings ({}) for a law", found.size());
-    parts.push_back(fmt::format("{:.2f} about {:.3g} · {}", fit->deviation, fit->constant, names.axis(law)));
+    if (!fit) return fmt::format("none, of too few crossings ({}).", found.size());
+    parts.push_back(fmt::format("{} = {:.3g} · {} leaves {}{:.2f}", names.axis(search.path), fit->constant,
+                                names.axis(law), parts.empty() ? "a standard deviation of " : "",
+                                fit->deviation));
   }
-  return fmt::format("standard deviation of its logarithm {}", fmt::join(parts, ", "));
+  return fmt::format("{} in the logarithm.", fmt::join(parts, "; "));
 }
 
-/// Describes how the crossings of one arm scale, with a sentence for each of power_law and laws. Each
-/// sentence gives the remaining standard deviation of the logarithm. Throws InvalidOption for an invalid
-/// expression.
+/// Describes how the crossings of one arm scale, with sentences about power_law and laws, and the standard
+/// deviation that each leaves in the logarithm. `of`: the arm as " of plain", or empty. Throws InvalidOption
+/// for an invalid expression.
 std::string crossing_laws(const CrossingFigureOptions& options,
-                          const std::vector<const CrossingColumn*>& found, const CrossingRule& search,
-                          const ResultTable& table, const DisplayNames& names) {
-  std::vector<std::string> sentences;
+                          const std::vector<const CrossingColumn*>& found, const std::string& of,
+                          const CrossingRule& search, const ResultTable& table, const DisplayNames& names) {
+  std::string text;
   if (!options.power_law.empty())
-    sentences.push_back(power_law_text(options.power_law, found, search, table, names));
-  if (!options.laws.empty()) sentences.push_back(laws_text(options.laws, found, search, table, names));
-  return fmt::format("{}", fmt::join(sentences, "; "));
+    text +=
+        fmt::format(" Power law{}: {}", of, power_law_text(options.power_law, found, search, table, names));
+  if (!options.laws.empty())
+    text += fmt::format(" Laws{}: {}", of, laws_text(options.laws, found, search, table, names));
+  return text;
 }
 
 void check_crossing_figure(const FigureReferences& references, const CrossingFigureOptions& options,
@@ -394,8 +399,11 @@ std::string crossing_caption(const std::string& title, const FigureSource& sourc
   std::string text = scenario_sentences(title, source);
   text += fmt::format(
       "Where the mean over {} seeds of {} crosses {}, by bisection", seeds, names.legend(search.metric),
-      search.level ? fmt::format("{:g}", *search.level) : "that of " + names.arm(search.against));
-  text += seeds > 1 ? "; band: the 95 % interval, where a t-test does not tell the mean from it." : ".";
+      search.level ? fmt::format("{:g}", *search.level) : "the mean of " + names.arm(search.against));
+  text +=
+      seeds > 1
+          ? "; band: 95 % interval, the values at which a t-test cannot distinguish the mean from the level."
+          : ".";
   const auto is_open = [](const CrossingColumn* column) {
     return column->estimate && (!column->low || !column->high);
   };
@@ -475,11 +483,10 @@ Figure build_crossing_figure(const CrossingFigureOptions& options, const FigureS
       figure_title(options, source,
                    fmt::format("where {} crosses, over {}", names.legend(search->metric), figure.x_label));
   figure.caption = crossing_caption(figure.title, source, *search, shown, names);
-  for (const std::string& arm : arms) {
-    const std::string laws = crossing_laws(options, found_by(shown, arm), *search, source.table, names);
-    if (!laws.empty())
-      figure.caption += fmt::format(" Fitted{}: {}.", arms.size() > 1 ? " to " + names.arm(arm) : "", laws);
-  }
+  for (const std::string& arm : arms)
+    figure.caption +=
+        crossing_laws(options, found_by(shown, arm), arms.size() > 1 ? " of " + names.arm(arm) : "", *search,
+                      source.table, names);
   figure.caption += source.footnote;
   return figure;
 }

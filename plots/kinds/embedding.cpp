@@ -63,10 +63,10 @@ RoutingPlane input_plane(const Matrix& rows, const std::vector<int>& inputs, con
   return plane;
 }
 
-std::optional<LinearScores> saved_scores(const FigureSource& source, const std::string& cell,
+std::optional<LinearScores> saved_scores(const FigureSource& source, const std::string& cell, int layer,
                                          const SavedRows& rows) {
-  const std::filesystem::path weight = source.array(cell, "router_weight"),
-                              bias = source.array(cell, "router_bias");
+  const std::filesystem::path weight = source.array(cell, "router_weight", layer),
+                              bias = source.array(cell, "router_bias", layer);
   if (!std::filesystem::exists(weight)) return std::nullopt;
   LinearScores scores{read_rows(weight).values(), Vector::Zero(rows.probabilities.width())};
   if (scores.weight.rows() != rows.probabilities.width() || scores.weight.cols() != rows.inputs.width())
@@ -81,11 +81,11 @@ std::optional<LinearScores> saved_scores(const FigureSource& source, const std::
   return scores;
 }
 
-std::vector<RecordedScores> saved_score_steps(const FigureSource& source, const std::string& cell,
+std::vector<RecordedScores> saved_score_steps(const FigureSource& source, const std::string& cell, int layer,
                                               const LinearScores& last) {
-  const std::filesystem::path steps_file = source.array(cell, "recorded_steps"),
-                              weight_file = source.array(cell, "router_weight_steps"),
-                              bias_file = source.array(cell, "router_bias_steps");
+  const std::filesystem::path steps_file = source.array(cell, "recorded_steps", layer),
+                              weight_file = source.array(cell, "router_weight_steps", layer),
+                              bias_file = source.array(cell, "router_bias_steps", layer);
   if (!std::filesystem::exists(steps_file) || !std::filesystem::exists(weight_file)) return {};
   const std::vector<int> steps = read_cluster_labels(steps_file);
   const Matrix weights = read_rows(weight_file).values();  // (T · E, d)
@@ -142,15 +142,16 @@ constexpr std::int64_t kDrawnRows = 1000;
 ///                     Of more experts than looks, the experts with the fewest rows are grey
 ///   means             the means of the clusters
 ///   router            for a linear router with saved weights: the argmax regions and the router rows
-/// The HTML page also shows the router at the recorded steps if "routing_steps" was saved. Needs "save":
-/// ["routing"].
-struct EmbeddingOptions : FigureCommon {
+/// The HTML page also shows the router at the recorded steps if "routing_steps" was saved. In a stack it
+/// shows one layer. Needs "save": ["routing"].
+struct EmbeddingOptions : FigureCommon, RoutedLayer {
   std::vector<int> inputs;  ///< two inputs that span the plane; empty: principal components
   void bind(Fields& fields) {
     FigureCommon::bind(fields);
     fields.optional().add(
         "inputs", inputs, between(0, count().maximum), 0,
         "two inputs, by number from 0, that span the plane (default: the first two principal components)");
+    RoutedLayer::bind(fields);
   }
 };
 
@@ -172,6 +173,7 @@ void check_embedding(const FigureReferences& references, const EmbeddingOptions&
   if (!inputs.empty() && (inputs.size() != 2 || inputs[0] == inputs[1]))
     throw UserError(path + ".inputs",
                     fmt::format("got [{}], needs two different inputs", fmt::join(inputs, ",")));
+  check_layer(options, references, options, path);
   for (const std::string& arm : own_shown_arms(options.arms, references.table()))
     for (const int width : references.saved_input_widths(arm, options.where)) {
       if (width < 2)
@@ -185,6 +187,7 @@ void check_embedding(const FigureReferences& references, const EmbeddingOptions&
 struct PanelOfArm {
   RoutingPlane plane;
   std::optional<LinearScores> scores;
+  int layer = 0;
 };
 
 /// The argmax expert of each row.
@@ -237,7 +240,7 @@ void add_decisions(const std::vector<PanelOfArm>& arms, Embedding& embedding) {
 void add_frames(const FigureSource& source, const std::string& cell, const PanelOfArm& arm,
                 const RowArray& inputs, EmbeddingPanel& panel) {
   const auto points = static_cast<Eigen::Index>(panel.points.size());
-  for (const RecordedScores& recorded : saved_score_steps(source, cell, *arm.scores)) {
+  for (const RecordedScores& recorded : saved_score_steps(source, cell, arm.layer, *arm.scores)) {
     const Matrix scores = (inputs.values().topRows(points) * recorded.scores.weight.transpose()).rowwise() +
                           recorded.scores.bias.transpose();
     panel.frames.push_back({fmt::format("step {}", recorded.step),
@@ -254,15 +257,16 @@ std::string regions_text(const std::vector<PanelOfArm>& arms, Embedding& embeddi
   std::string text;
   if (without.size() < arms.size())
     text =
-        " Pale: the expert that the router likes best in the plane, other inputs at their means; the rows of "
-        "coloured experts are drawn to a scale of each panel's own.";
+        " Pale: the argmax expert in the plane, other inputs at their means; the router rows of coloured "
+        "experts are drawn to a scale of each panel's own.";
   if (without.empty()) return text;
   if (without.size() == arms.size())
-    return " No regions of experts: these are drawn of linear routers whose weights were saved.";
+    return " No regions of experts: they need a linear router of the inputs whose weights were saved.";
   for (std::size_t p = 0; p < arms.size(); ++p)
     if (!arms[p].scores) embedding.panels[p].note = "(no regions)";
-  return text + fmt::format(" No regions of {}: they are drawn of linear routers whose weights were saved.",
-                            fmt::join(without, ", "));
+  return text +
+         fmt::format(" No regions of {}: they need a linear router of the inputs whose weights were saved.",
+                     fmt::join(without, ", "));
 }
 
 /// Gives each drawn expert one look in all panels, in the order of the experts. Of more experts than looks,
@@ -296,7 +300,7 @@ Embedding build_embedding(const EmbeddingOptions& options, const FigureSource& s
   const DisplayNames display(source.run);
   Embedding embedding;
   embedding.id = options.id;
-  embedding.title = figure_title(options, source, "likeliest experts of the test rows");
+  embedding.title = figure_title(options, source, "argmax experts of the test rows");
   embedding.label = "expert";
   embedding.mean_name = "cluster mean";
   embedding.arrow_name = "router row";
@@ -306,11 +310,14 @@ Embedding build_embedding(const EmbeddingOptions& options, const FigureSource& s
   Vector least_share = Vector::Zero(2);  // smallest share of variance in the plane over all panels
   std::vector<PanelOfArm> drawn;
   std::vector<const ResultRow*> shown;
+  std::vector<std::optional<int>> layers;
   for (const std::string& arm : arms) {
     const ResultRow* const row = shown_row(source.table, arm, options.where);
     if (!row) continue;
     shown.push_back(row);
-    const SavedRows rows = saved_rows(source, row->cell, true);
+    layers.push_back(shown_layer(options, source, row->cell, "test_probs"));
+    const int layer = layers.back().value_or(0);
+    const SavedRows rows = saved_rows(source, row->cell, layer, true);
     const Matrix& x = rows.inputs.values();
     if (x.cols() < 2)
       throw UserError("figures." + embedding.id, "arm '" + arm + "' has rows of one input, needs two");
@@ -331,7 +338,7 @@ Embedding build_embedding(const EmbeddingOptions& options, const FigureSource& s
     if (share.sum() > 0) is_of_components = true;
     if (drawn.empty() || share.sum() < least_share.sum()) least_share = share;
     most_points = std::max(most_points, panel.points.size());
-    drawn.push_back({plane, saved_scores(source, row->cell, rows)});
+    drawn.push_back({plane, saved_scores(source, row->cell, layer, rows), layer});
     if (drawn.back().scores) add_frames(source, row->cell, drawn.back(), rows.inputs, panel);
     embedding.x_label = plane.x_label;
     embedding.y_label = plane.y_label;
@@ -340,8 +347,8 @@ Embedding build_embedding(const EmbeddingOptions& options, const FigureSource& s
   add_decisions(drawn, embedding);
   colour_experts(load, embedding);
   embedding.caption = scenario_sentences(embedding.title, source);
-  embedding.caption +=
-      fmt::format("{} test rows of the first seed, coloured by likeliest expert.", most_points);
+  embedding.caption += fmt::format("{} test rows of the first seed, coloured by argmax expert{}.",
+                                   most_points, layers_text(layers, shown, display));
   embedding.caption += shown_points_text(source.table, shown, options.where, display);
   if (is_of_components)
     embedding.caption += fmt::format(" The plane holds {:.0f} % and {:.0f} % of the variance of the inputs.",

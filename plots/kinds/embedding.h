@@ -40,7 +40,7 @@ struct LinearScores {
 
 /// The scores of a cell that saved its router rows. Unset if their argmax is not the argmax of the
 /// probabilities, as with selection biases.
-std::optional<LinearScores> saved_scores(const FigureSource& source, const std::string& cell,
+std::optional<LinearScores> saved_scores(const FigureSource& source, const std::string& cell, int layer,
                                          const SavedRows& rows);
 
 /// The scores at recorded steps, thinned by shown_steps(). `last` are the scores of the last step. Empty
@@ -49,7 +49,7 @@ struct RecordedScores {
   int step;
   LinearScores scores;
 };
-std::vector<RecordedScores> saved_score_steps(const FigureSource& source, const std::string& cell,
+std::vector<RecordedScores> saved_score_steps(const FigureSource& source, const std::string& cell, int layer,
                                               const LinearScores& last);
 
 /// The scores in the plane, which are linear in its coordinates u: W (c + D u) + b.

@@ -32,7 +32,8 @@ MOELAB_TABLE(FigureAxis, MOELAB_FIGURE_KINDS)
 
 void FigureCommon::bind(Fields& fields) {
   fields.required().add("id", id, "name of the figure's files: letters, digits, . _ -");
-  fields.add("title", title, "title (default: the scenario's; of several figures, what each shows)");
+  fields.add("title", title,
+             "title (default: the scenario's, or what the figure shows if several figures have no title)");
   fields.optional().add("where", where, "values of other swept paths: {path: value}");
   fields.optional().add_list("arms", arms, 1, "arms to show (default: all)");
   fields.add("style", style, "how the figure is set on its page; plot --style goes before it");
@@ -51,6 +52,10 @@ const FigureCommon& common_of(const FigureOptions& figure) {
   return figure.entry().common(figure.options());
 }
 
+bool takes_automatic_title(const FigureOptions& figure) {
+  return !common_of(figure).title && figure.entry().name != "claim";
+}
+
 AnyFigure build_figure(const FigureOptions& figure, const FigureSource& source, const FigureStyle& style) {
   AnyFigure built = figure.entry().build(figure.options(), source);
   const FigureStyle own = style.over(common_of(figure).style.value_or(FigureStyle()));
@@ -64,12 +69,20 @@ std::vector<std::string> metrics_of(const FigureOptions& figure) {
 
 std::string figure_title(const FigureCommon& figure, const FigureSource& source, const std::string& subject) {
   if (figure.title) return *figure.title;
-  if (subject.empty() || source.run.figures < 2) return source.run.title;
+  if (subject.empty() || source.run.untitled < 2) return source.run.title;
   std::string own = subject;
   own.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(own.front())));
   const DisplayNames names(source.run);
-  for (const auto& [path, value] : figure.where) own += ", " + names.value(path, value);
+  if (!figure.where.empty()) own += " (" + names.point(figure.where) + ")";
   return own;
+}
+
+std::string over_text(const std::string& y_label, const std::string& x_label) {
+  // A label that says "over" or has several parts would run on.
+  const bool has_parts =
+      y_label.find(" over ") != std::string::npos || y_label.find(", ") != std::string::npos;
+  return y_label + (has_parts ? ", over " : " over ") +
+         (x_label == axis_label("step") ? "training" : x_label);
 }
 
 std::string scenario_sentences(const std::string& title, const FigureSource& source) {

@@ -48,7 +48,7 @@ enum class Scale { linear, log };
 /// The part of a run's plan that figures show.
 struct FigureRun {
   std::string title, source;
-  std::size_t figures = 0;                    ///< number of figures in the scenario
+  std::size_t untitled = 0;  ///< number of the scenario's figures that take an automatic title
   std::map<std::string, std::string> labels;  ///< display names
   std::vector<std::string> swept_paths;
   std::vector<std::string> shown_paths;  ///< of paths that vary together only the first
@@ -62,8 +62,8 @@ struct FigureSource {
   FigureRun run;
   const ResultTable& table;
   std::string footnote;  ///< ends every caption
-  /// The path of an array that a cell saved.
-  std::function<std::filesystem::path(const std::string& cell, const std::string& name)> array;
+  /// The path of an array that a cell saved. In a stack of layers, it is the array of `layer`.
+  std::function<std::filesystem::path(const std::string& cell, const std::string& name, int layer)> array;
 };
 
 /// A figure as data, independent of the output format.
@@ -167,6 +167,8 @@ struct FigureAxis {
 using FigureOptions = OneOf<FigureAxis>;
 
 const FigureCommon& common_of(const FigureOptions& figure);
+/// Whether figure_title() makes the title: the figure has none of its own, and shows no claim.
+bool takes_automatic_title(const FigureOptions& figure);
 /// `style` goes before the figure's own.
 AnyFigure build_figure(const FigureOptions& figure, const FigureSource& source,
                        const FigureStyle& style = {});
@@ -179,8 +181,11 @@ std::optional<Forest> claims_forest(const FigureSource& source, const std::strin
 
 // Helpers of several kinds
 
-/// The figure's own title. Without one, the scenario's title if it has only this figure, otherwise `subject`
-/// with the figure's `where`.
+/// "y over x" as the subject of a title. Training steps are "training".
+std::string over_text(const std::string& y_label, const std::string& x_label);
+
+/// The figure's own title. Without one, the scenario's title if no other figure needs it, otherwise `subject`
+/// with the figure's `where`: "Test loss over training (samples = 20480)".
 std::string figure_title(const FigureCommon& figure, const FigureSource& source, const std::string& subject);
 /// The first sentences of a caption: "Learned and frozen routers. Dikkala et al. 2023, Fig. 3a. ". They are
 /// the scenario's title, unless the figure has the same title, and the source.

@@ -23,6 +23,19 @@ std::string range_text(const std::string& label, const std::pair<double, double>
   return fmt::format(" Shown: {} from {:g} to {:g}.", label, range.first, range.second);
 }
 
+/// The least and the largest x of the points within the x range; the range itself if it contains none.
+std::pair<double, double> drawn_range(const std::vector<NamedLine>& lines,
+                                      const std::pair<double, double>& range) {
+  std::optional<std::pair<double, double>> drawn;
+  for (const NamedLine& line : lines)
+    for (const FigurePoint& point : line.series.points) {
+      if (!point.mean || !is_within(point.x, range)) continue;
+      if (!drawn) drawn = std::pair(point.x, point.x);
+      drawn = std::pair(std::min(drawn->first, point.x), std::max(drawn->second, point.x));
+    }
+  return drawn.value_or(range);
+}
+
 /// Whether a point lies inside both axis ranges.
 bool is_shown(const FigurePoint& point, const Figure& figure) {
   return point.mean && is_within(point.x, figure.x_range) && is_within(*point.mean, figure.y_range);
@@ -101,7 +114,7 @@ std::string not_above_zero_text(const std::vector<NamedLine>& lines) {
 
 std::string ranges_text(const std::vector<NamedLine>& lines, const Figure& figure) {
   std::string text;
-  if (figure.x_range) text += range_text(figure.x_label, *figure.x_range);
+  if (figure.x_range) text += range_text(figure.x_label, drawn_range(lines, *figure.x_range));
   if (figure.y_range) text += range_text(figure.y_label, *figure.y_range);
   if (text.empty()) return text;
   const bool shows_any = std::any_of(lines.begin(), lines.end(), [&](const NamedLine& line) {
@@ -361,8 +374,8 @@ Figure build_lines(const LinesOptions& options, const FigureSource& source) {
   figure.y_label = options.y_label.value_or(own_label);
   figure.title =
       figure_title(options, source,
-                   (of_metric && !options.y_label ? listed_metrics(measured, names) : figure.y_label) +
-                       " over " + figure.x_label);
+                   over_text(of_metric && !options.y_label ? listed_metrics(measured, names) : figure.y_label,
+                             figure.x_label));
   std::set<std::string> arms;
   for (const LineGroup& group : groups) arms.insert(group.arm);
   const LineNames line_names = {options.series, arms.size() > 1 || (options.series == "arm" && !of_metric),
@@ -530,7 +543,7 @@ RatePanels build_rate_panels(const RateOptions& options, const FigureSource& sou
   figure.id = options.id;
   figure.x_label = options.x_label.value_or(DisplayNames(source.run).axis(options.x));
   figure.y_label = options.y_label.value_or("error");
-  figure.title = figure_title(options, source, figure.y_label + " over " + figure.x_label);
+  figure.title = figure_title(options, source, over_text(figure.y_label, figure.x_label));
   figure.rows = options.rows;
   figure.columns = options.columns;
   figure.references = {{-0.5, "slope −1/2"}, {-0.25, "slope −1/4"}};

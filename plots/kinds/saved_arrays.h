@@ -3,6 +3,7 @@
 /// Saved arrays of single cells, for figures.
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,25 @@
 #include "sim/data/row_array.h"
 
 namespace moelab {
+
+/// The field of figures that show the routing of one mixture layer.
+struct RoutedLayer {
+  std::optional<int> layer;  ///< absent: the last one
+  void bind(Fields& fields);
+};
+
+/// The layer that a figure shows of a cell: the chosen one, or the last one that saved `array`. Unset for a
+/// model with a single layer.
+std::optional<int> shown_layer(const RoutedLayer& chosen, const FigureSource& source, const std::string& cell,
+                               const std::string& array);
+
+/// Caption text " in layer 2" about the layers of the shown rows. Empty if all models have a single layer.
+std::string layers_text(const std::vector<std::optional<int>>& layers,
+                        const std::vector<const ResultRow*>& shown, const DisplayNames& names);
+
+/// Checks that each shown model has the layer. Throws UserError at `path`.layer.
+void check_layer(const RoutedLayer& chosen, const FigureReferences& references, const FigureCommon& figure,
+                 const std::string& path);
 
 /// The arm's first finished seed at the last sweep point of `where`; null if there is none.
 const ResultRow* shown_row(const ResultTable& table, const std::string& arm, const SweepPoint& where);
@@ -27,8 +47,8 @@ struct SavedRows {
   std::vector<int> labels;  ///< empty if rows share labels or have several
   bool has_ids = false;
 };
-/// Throws UserError if a file is missing or the shapes do not match.
-SavedRows saved_rows(const FigureSource& source, const std::string& cell, bool with_inputs);
+/// Reads the routing of `layer` in a stack. Throws UserError if a file is missing or the shapes do not match.
+SavedRows saved_rows(const FigureSource& source, const std::string& cell, int layer, bool with_inputs);
 
 /// All rows of an array (n, …, width).
 RowArray read_rows(const std::filesystem::path& file);

@@ -15,7 +15,7 @@
 namespace moelab {
 
 /// Grows with every change of what figures look like. The title of an SVG carries the number.
-inline constexpr int kLayoutVersion = 3;
+inline constexpr int kLayoutVersion = 4;
 
 /// The scripts. A script reads `<id>.csv` from its own folder and nothing else.
 std::string gnuplot_script(const Figure& figure);

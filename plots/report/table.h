@@ -29,9 +29,9 @@ std::string csv_table(const Table& table);
 // CSV.
 
 /// A text as a cell of CSV. Every table that moelab writes follows these rules:
-/// - An apostrophe precedes a text that begins with = + - @, a tab or an apostrophe and is no number, so that
-/// no
-///   spreadsheet takes it for a formula. A reader removes one apostrophe to get the text back.
+/// - A text that a spreadsheet could take for a formula gets an apostrophe before it. Such a text is no
+/// number
+///   and begins with = + - @, a tab or an apostrophe. A reader removes one apostrophe to get the text back.
 /// - visible_text writes control characters out, except line feeds and tabs.
 /// - RFC 4180 says which cells are quoted.
 std::string csv_cell(std::string_view text);

@@ -23,7 +23,7 @@ void require_shape(bool fits, const NpyReader& array, const std::string& needed)
 void require_label_shape(const NpyReader& labels, const Layout& layout, const Shape& inputs) {
   const Shape needed = layout.label_shape(inputs.front());
   require_shape(labels.shape() == needed, labels,
-                fmt::format("{} beside x of shape {}", shape_text(needed), shape_text(inputs)));
+                fmt::format("{} to match x of shape {}", shape_text(needed), shape_text(inputs)));
 }
 
 class ArrayProblem final : public Problem {
@@ -66,7 +66,7 @@ Layout layout_of(const TrainingArrays& arrays) {
   const bool per_token = sequences && targets.size() == 3 && targets[1] == inputs[1];
   require_shape(
       y.rows() == x.rows() && (targets.size() <= 2 || per_token), y,
-      fmt::format("({0}, o){1} beside x of shape {2}", x.rows(),
+      fmt::format("({0}, o){1} to match x of shape {2}", x.rows(),
                   sequences ? fmt::format(" or ({}, {}, o)", inputs[0], inputs[1]) : "", shape_text(inputs)));
   Layout layout;
   layout.input_dim = static_cast<int>(inputs.back());

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._border import json_text, shown, text
+from ._convert import json_text, shown, text
 from .errors import UserError
 
 _OF_CLAIM = ("id", "verdict", "origin", "reading", "text", "statement", "source")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._border import shown
+from ._convert import shown
 from ._extras import extra
 from ._frames import csv_text
 from ._program import Cancel, check_cancelled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from ._border import in_words_of_python
+from ._convert import to_python_names
 
 logger = logging.getLogger("moelab")
 
@@ -13,4 +13,4 @@ logger = logging.getLogger("moelab")
 def tell(notes: Iterable[str]) -> None:
     """Logs notes of the program ("note: …") as warnings of the logger ``moelab``."""
     for note in notes:
-        logger.warning("%s", in_words_of_python(note.removeprefix("note: ")))
+        logger.warning("%s", to_python_names(note.removeprefix("note: ")))

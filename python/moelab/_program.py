@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from ._border import in_python, in_words_of_python
+from ._convert import in_python, to_python_names
 from ._notes import tell
 from .errors import UserError
 
@@ -122,7 +122,7 @@ def _error(status: int, text: str, notes: list[str]) -> BaseException:
         path, message = "", "; ".join(note.removeprefix("error: ") for note in notes)
     if status == 2:
         return in_python(UserError(path, message))
-    return OSError(in_words_of_python(message) or f"the program ended with status {status}")
+    return OSError(to_python_names(message) or f"the program ended with status {status}")
 
 
 def answer(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from ._border import shown
+from ._convert import shown
 from .errors import UserError
 
 _PLAIN_SECONDS = 30.0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
-from ._border import call, json_text, whole
+from ._convert import call, json_text, whole
 from ._notes import logger
 from ._program import Cancel, answer_of_plan, check_cancelled
 from ._progress import Progress, Shown

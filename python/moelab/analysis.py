@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._border import array, call, folder, in_words_of_python, json_text, shown, text, whole
+from ._convert import array, call, folder, to_python_names, json_text, shown, text, whole
 from ._extras import extra
 from .errors import UserError
 
@@ -81,7 +81,7 @@ class Analysis(Mapping[str, Any]):
     @property
     def checks(self) -> list[str]:
         """What the arrays hold, and what was assumed."""
-        return [in_words_of_python(check) for check in self._answer["checks"]]
+        return [to_python_names(check) for check in self._answer["checks"]]
 
     @property
     def skipped(self) -> dict[str, str]:
@@ -90,7 +90,7 @@ class Analysis(Mapping[str, Any]):
         for layer in self._answer["layers"]:
             for name, reason in layer["skipped"].items():
                 reasons.setdefault(name, reason)
-        return {name: in_words_of_python(reason) for name, reason in reasons.items()}
+        return {name: to_python_names(reason) for name, reason in reasons.items()}
 
     def table(self) -> list[dict[str, Any]]:
         """One dict for each layer, with every metric.

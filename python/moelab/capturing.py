@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._border import folder, shown, text, whole
+from ._convert import folder, shown, text, whole
 from ._extras import extra
 from .analysis import Analysis, analyze, config_of
 from .errors import UserError

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._border import shown, whole
+from ._convert import shown, whole
 from ._extras import extra
 from .errors import UserError
 from .training import Model, seed_of, train

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._border import array, call, shown, whole
+from ._convert import array, call, shown, whole
 from ._extras import extra
 from ._notes import logger
 from .errors import UserError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._border import ScenarioLike, call, folder, given_scenario, json_text, settings, shown, text, whole
+from ._convert import ScenarioLike, call, folder, given_scenario, json_text, settings, shown, text, whole
 from ._extras import extra
 from ._frames import claim_columns, claim_rows, columns_of, csv_text, summary_row
 from ._program import Cancel, answer, check_cancelled, text_answer

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._border import ScenarioLike, array, call, given_scenario, settings, text, whole
+from ._convert import ScenarioLike, array, call, given_scenario, settings, text, whole
 from ._extras import extra
 from .analysis import analyze
 from .errors import UserError

@@ -11,7 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._border import ScenarioLike, call, given_scenario, settings, shown, text, whole
+from ._convert import ScenarioLike, call, given_scenario, settings, shown, text, whole
 from ._extras import extra
 from ._program import Cancel, answer, check_cancelled
 from ._progress import Progress, Shown

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._border import array, call, folder, json_text, shown, text, whole
+from ._convert import array, call, folder, json_text, shown, text, whole
 from ._extras import extra
 from .errors import UserError
 from .routers import PythonRouter, TorchRouter
@@ -319,7 +319,7 @@ def train(
     """
     if random_state is not None:
         if seed != 0:
-            raise UserError("random_state", "given beside seed; needs one of them")
+            raise UserError("random_state", "cannot be combined with seed; needs one of them")
         seed = seed_of(random_state)
     if callback is not None and not callable(callback):
         raise UserError("callback", f"got {shown(callback)}, needs a function of a row and a model")

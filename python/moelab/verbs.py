@@ -1,4 +1,4 @@
-"""Further verbs of the program as functions: tune, plan, new, compare, agreement, table, report, reproduce, verify."""
+"""Further commands of the program as functions: tune, plan, new, compare, agreement, table, report, reproduce, verify."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._border import ScenarioLike, folder, given_scenario, settings, shown, text, whole
+from ._convert import ScenarioLike, folder, given_scenario, settings, shown, text, whole
 from ._extras import extra
 from ._program import Cancel, answer, answer_of_plan, scenario_words
 from .errors import UserError

@@ -36,7 +36,7 @@ FileSet open_set(const std::string& prefix, const std::string& inputs, const std
   };
   FileSet set{open(inputs, "inputs"), open(targets, "targets"), {}};
   const std::int64_t rows = set.inputs.rows();
-  const std::string beside = fmt::format("beside {}inputs of shape {}", at, shape_text(set.inputs.shape()));
+  const std::string beside = fmt::format("to match {}inputs of shape {}", at, shape_text(set.inputs.shape()));
   require_shape(set.inputs.shape().size() == 2 && set.inputs.row_size() <= kMaxColumns, set.inputs,
                 fmt::format("(n, d) with at most {} columns", kMaxColumns));
   require_shape(
@@ -95,7 +95,7 @@ class FileProblem final : public Problem {
 
   Dataset draw(Engine& /*engine*/, const SampleRange& range) const override {
     if (range.purpose != Purpose::train_data && range.purpose != Purpose::test_data)
-      throw InvalidOption("data.generator", "'file' has no rows but those of the training and test sets");
+      throw InvalidOption("data.generator", "'file' has rows for the training and test sets only");
     const bool is_test = range.purpose == Purpose::test_data;
     const FileSet& set = is_test && test_ ? *test_ : train_;
     const std::int64_t start = is_test && !test_ ? train_.inputs.rows() - test_count_ : 0;
@@ -129,7 +129,7 @@ class FileProblem final : public Problem {
       throw InvalidOption(
           "data.test_samples",
           test_ ? fmt::format("got {}, but data.test_inputs has {} rows", test, test_rows)
-                : fmt::format("got {}, but data.inputs has {} rows, of which training needs one at least",
+                : fmt::format("got {}, but data.inputs has {} rows, and training needs at least one of them",
                               test, rows));
     }
     const std::int64_t train_rows = test_ ? rows : rows - test;

@@ -300,17 +300,19 @@ void check(const DataOptions& data) {
         fmt::format("got {} weights, needs one for each of data.clusters = {}", weights, clusters));
   }
   if (options.weights && options.weight_power)
-    throw InvalidOption("data.weight_power",
-                        fmt::format("got {} beside data.weights; needs one of them", *options.weight_power));
+    throw InvalidOption(
+        "data.weight_power",
+        fmt::format("got {} together with data.weights; needs one of them", *options.weight_power));
   cluster_shares(options);
   if (const gaussian_mixture::TightSubsets* const tight =
           options.covariance.as<gaussian_mixture::TightSubsets>()) {
     check_tight_subsets(*tight, options.dim, options.noise_std);
     if (tight->means == TightSubsets::Means::tight && (options.separation || options.hierarchy))
-      throw InvalidOption("data.covariance.means",
-                          fmt::format("got \"tight\" beside data.{}, which holds for means on all features; "
-                                      "leave one of them out",
-                                      options.separation ? "separation" : "hierarchy"));
+      throw InvalidOption(
+          "data.covariance.means",
+          fmt::format("got \"tight\" together with data.{}, which holds for means on all features; "
+                      "leave one of them out",
+                      options.separation ? "separation" : "hierarchy"));
   }
   if (!options.scale_to_separation) return;
   const std::string path = "data.scale_to_separation";
@@ -357,7 +359,8 @@ void GaussianMixtureOptions::bind(Fields& fields) {
   fields.add("spurious_law", spurious_law, {"normal", "laplace", "two_point"},
              "law of each of these, of mean 0 and variance 1: N(0, 1), Laplace's, or ±1");
   fields.add("rotate", rotate, "rotate the inputs at random, so that the signal is not axis-aligned");
-  fields.add("mean_std", mean_std, positive(), "means are N(0, mean_std² I); no effect with hierarchy");
+  fields.add("mean_std", mean_std, positive(),
+             "means are N(0, mean_std² I); no effect with hierarchy or scale_to_separation");
   fields.add("separation", separation, positive(),
              "required c: all means at least c · noise_std · √dim apart (drawn until it holds)");
   fields.add("scale_to_separation", scale_to_separation,

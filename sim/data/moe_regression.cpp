@@ -100,7 +100,7 @@ void DrawnMeasure::bind(Fields& fields) {
 
 const std::vector<KindEntry>& Measures::table() {
   static const std::vector<KindEntry> kinds = {
-      plain_kind<GivenMeasure>("given", "the same for every seed"),
+      plain_kind<GivenMeasure>("given", "one measure for all seeds"),
       plain_kind<DrawnMeasure>("drawn", "drawn anew for every seed")};
   return kinds;
 }
@@ -321,7 +321,7 @@ void check_law(const MoeRegressionOptions& options) {
   if (options.shared_experts > 0 || (sigmoid && !sigmoid->renormalize)) {
     throw InvalidOption(
         "data.law",
-        "got \"mixture\", needs gates that add up to 1 and no shared experts: y is that of one component");
+        "got \"mixture\", needs gates that add up to 1 and no shared experts: y comes from one component");
   }
   const std::size_t components = size(components_of(options));
   if (law->variance.size() == components) return;

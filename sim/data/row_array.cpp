@@ -47,7 +47,7 @@ void ArrayAxes::add(const NpyReader& array, const std::vector<ArrayAxis>& axes) 
     for (const ArrayAxis axis : axes)
       needed.push_back(has(axis) ? std::to_string(sizes_.at(axis)) : letter_of(axis));
     array.refuse(fmt::format("has shape {}, needs ({}{}){}", shape_text(shape), fmt::join(needed, ", "),
-                             needed.size() == 1 ? "," : "", first_.empty() ? "" : " beside " + first_));
+                             needed.size() == 1 ? "," : "", first_.empty() ? "" : " to match " + first_));
   }
   for (std::size_t i = 0; i < axes.size(); ++i)
     if (is_shared(axes[i])) sizes_[axes[i]] = shape[i];

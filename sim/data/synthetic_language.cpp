@@ -146,9 +146,10 @@ void check_language(const DataOptions& data) {
       options.chained() < options.domains) {
     throw InvalidOption(
         "data.vocabulary",
-        fmt::format("got {}, needs a token for each of data.domains = {}{}", options.vocabulary,
-                    options.domains,
-                    options.facts ? fmt::format(" beside data.facts.pairs = {}", options.facts->pairs) : ""));
+        fmt::format(
+            "got {}, needs a token for each of data.domains = {}{}", options.vocabulary, options.domains,
+            options.facts ? fmt::format(" besides the tokens of data.facts.pairs = {}", options.facts->pairs)
+                          : ""));
   }
   const double transitions = options.domains * std::pow(options.vocabulary, options.order + 1);
   if (transitions <= kMostTransitions) return;

@@ -114,6 +114,8 @@ GeneratorKind task_pool_generator() {
     if (own.support.value_or(1) > own.dim)
       throw InvalidOption("data.support",
                           fmt::format("got {}, needs at most data.dim = {}", *own.support, own.dim));
+    if (own.noise_norm && own.noise_std != TaskPoolOptions{}.noise_std)
+      throw InvalidOption("data.noise_std", "given, but data.noise_norm sets the norm of the other rows");
   };
   kind.tokens = [](const AnyOptions& options) { return options.get<TaskPoolOptions>().rows; };
   kind.kept_numbers = [](const AnyOptions& options, const Layout& layout) {

@@ -254,9 +254,10 @@ void check_topics(const DataOptions& data) {
       throw InvalidOption("data.covariance.correlation",
                           fmt::format("got {}, needs 0 with token_topics", tight->correlation));
     if (tight->means == gaussian_mixture::TightSubsets::Means::tight && options.separation)
-      throw InvalidOption("data.covariance.means",
-                          "got \"tight\" beside data.separation, which holds for means on all features; "
-                          "leave one of them out");
+      throw InvalidOption(
+          "data.covariance.means",
+          "got \"tight\" together with data.separation, which holds for means on all features; "
+          "leave one of them out");
   }
   const std::int64_t clusters = std::int64_t{options.topics} * options.clusters_per_topic;
   const token_topics::ClassTarget* const target = options.target.as<token_topics::ClassTarget>();

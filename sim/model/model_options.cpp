@@ -66,6 +66,20 @@ void check_gatings_together(const ModelOptions& options) {
                                   eval.chosen(), train.chosen()));
 }
 
+/// The training gating alone learns, so a threshold that only the other one has stays at its start.
+void check_eval_threshold(const ModelOptions& options) {
+  const GatingRule& train = options.gating.train;
+  const auto is_learnable = [](const GatingRule& rule) {
+    const auto* const own = rule.as<TopPGatingOptions>();
+    return own && own->learnable;
+  };
+  if (!is_learnable(options.gating.eval) || is_learnable(train)) return;
+  throw InvalidOption("model.gating.eval.learnable",
+                      fmt::format("got true, but nothing learns the threshold: model.gating.train{}",
+                                  train.as<TopPGatingOptions>() ? ".learnable is false"
+                                                                : fmt::format(" is \"{}\"", train.chosen())));
+}
+
 /// Checks the fields of a mixture. A dense model with a given width needs none of them. A dense model that
 /// matches a mixture needs all of them.
 void check_parts(const ModelOptions& options) {
@@ -243,7 +257,10 @@ void check(const ModelOptions& options) {
                         fmt::format("given, but model.gating.train is \"{}\"; biases of a selection need {}",
                                     options.gating.train.chosen(), fmt::join(selecting_gatings(), " or ")));
   }
+  if (options.gating.balance_rule != BalanceRule::sign && !options.gating.balance_rate)
+    throw InvalidOption("model.gating.balance_rule", "given, but model.gating.balance_rate is not");
   check_gatings_together(options);
+  check_eval_threshold(options);
   check_router(options);
 }
 

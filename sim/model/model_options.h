@@ -212,8 +212,9 @@ GatingSetting gating_setting(const ModelOptions& options, const Layout& layout);
 /// one layer more than an expert, and the width nearest to the parameter count that `match` names.
 ExpertOptions dense_network(const ModelOptions& options, const Layout& layout);
 /// The network of a transformer's layer without a router. With `match` its parameter count is close to the
-/// count of the mixture that the other fields describe. `total` counts the router and all experts. `active`
-/// counts as many experts as a row is sent to at most.
+/// count of the mixture that the other fields describe. `total` counts the router, the gating's parameters,
+/// the shared experts and all experts. `active` counts only as many of the experts as a row is sent to at
+/// most. Null experts have rows in the router and no other parameters.
 ExpertOptions transformer_network(const ModelOptions& options);
 
 /// Sets the width at which the network's parameter count is nearest to `target` (the smaller width of two).

@@ -389,7 +389,7 @@ MixingMeasure clustered_start(const MixtureForm& form, const TrainingSet<double>
 
 void check_likelihood_fit(const ModelOptions& model, const std::optional<FitStart>& start) {
   if (!many_starts(start))
-    throw InvalidOption("train.start", "needs \"best\" or \"search\" beside train.optimizer.likelihood");
+    throw InvalidOption("train.start", "needs \"best\" or \"search\" with train.optimizer.likelihood");
   if (mixture_form(model) == MixtureForm{} && has_gate_bias(model)) return;
   throw InvalidOption(
       "train.optimizer.likelihood",

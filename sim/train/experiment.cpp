@@ -69,8 +69,8 @@ void check_warm_start(const ExperimentOptions& options) {
   const std::optional<MixtureForm> form = mixture_form(model);
   if (!form || !is_same_family(*form, form_of(*truth))) {
     throw InvalidOption(path,
-                        "got \"warm\", needs a mixture of one layer whose router, gating.train and expert "
-                        "are those of the data");
+                        "got \"warm\", needs a mixture of one layer with the router, gating.train and "
+                        "expert of the data");
   }
   if (!has_gate_bias(model)) {
     throw InvalidOption("model.router.bias", "missing; a warm start needs true");
@@ -82,9 +82,74 @@ void check_warm_start(const ExperimentOptions& options) {
                                   model.experts, components));
 }
 
+/// The parameters of a gating learn with the router, so a router that does not learn freezes them.
+void check_learned_gating(const ModelOptions& model) {
+  if (mixtures_of(model) == 0 || is_trainable(model.router)) return;
+  const GatingRule& gating = model.gating.train;
+  const auto* const threshold = gating.as<TopPGatingOptions>();
+  if (threshold && threshold->learnable) {
+    throw InvalidOption("model.gating.train.learnable",
+                        "got true, but the router does not learn, so its threshold does not either");
+  }
+  const auto* const noisy = gating.as<NoisyTopKGatingOptions>();
+  if (noisy && noisy->noise == NoisyTopKGatingOptions::Noise::learned) {
+    throw InvalidOption("model.gating.train.noise",
+                        "got \"learned\", but the router does not learn, so its noise does not either; needs "
+                        "\"uniform\"");
+  }
+}
+
+/// Starts away from the initial weights place the router, too, so it cannot be frozen.
+void check_placed_router(const ExperimentOptions& options) {
+  const std::optional<FitStart>& start = options.train.start;
+  if (!start || start->as<ColdStartOptions>() || mixtures_of(options.model) == 0 ||
+      is_trainable(options.model.router))
+    return;
+  throw InvalidOption("model.router.trainable",
+                      fmt::format("got false, but train.start \"{}\" places the router, too; needs true, or "
+                                  "train.start \"cold\"",
+                                  start->chosen()));
+}
+
+/// Refuses what a likelihood fit does not read.
+void check_read_by_likelihood(const ExperimentOptions& options, const LeastSquaresOptions& fit) {
+  const auto refuse = [](const std::string& path, bool given, const char* what) {
+    if (given) throw InvalidOption(path, fmt::format("given, but train.optimizer.likelihood {}", what));
+  };
+  const char* const alone = "maximises the likelihood alone";
+  refuse("loss.task", options.loss.task != "mse", alone);
+  for (std::size_t t = 0; t < options.loss.coefficients.size(); ++t)
+    refuse("loss." + auxiliary_loss_kinds()[t].name, options.loss.coefficients[t] != 0, alone);
+  const char* const without = "fits by EM and Newton steps, without it";
+  refuse("train.optimizer.memory", fit.memory != LeastSquaresOptions{}.memory, without);
+  refuse("train.optimizer.bound", fit.bound.has_value(), without);
+  const SoftGatingOptions* const soft = options.model.gating.train.as<SoftGatingOptions>();
+  refuse("model.gating.train.skip_below",
+         soft && soft->skip_below.value_or(0) > default_skip_below(options.train), without);
+}
+
 void check_likelihood(const ExperimentOptions& options) {
   const LeastSquaresOptions* const fit = options.train.optimizer.as<LeastSquaresOptions>();
-  if (fit && fit->likelihood) check_likelihood_fit(options.model, options.train.start);
+  if (!fit || !fit->likelihood) return;
+  check_likelihood_fit(options.model, options.train.start);
+  if (!is_trainable(options.model.router)) {
+    throw InvalidOption("model.router.trainable",
+                        "got false, but train.optimizer.likelihood fits the gates, too; needs true");
+  }
+  check_read_by_likelihood(options, *fit);
+}
+
+/// A fit takes no training steps, so nothing that belongs to steps has an effect.
+void check_steps(const ExperimentOptions& options) {
+  if (!is_least_squares(options.train) || mixtures_of(options.model) == 0) return;
+  const auto refuse = [](const char* field, bool given) {
+    if (given) {
+      throw InvalidOption(std::string("model.gating.") + field,
+                          "given, but train.optimizer is \"lbfgs\", which takes no training steps");
+    }
+  };
+  refuse("balance_rate", options.model.gating.balance_rate.has_value());
+  refuse("jitter", options.model.gating.jitter > 0);
 }
 
 /// Sample gradients need a training set, and population gradients have none.
@@ -154,7 +219,8 @@ void check_loss(const ExperimentOptions& options) {
     return;
   }
   const TaskLossKind& kind = task_loss_kind(options.loss.task);
-  if (!kind.needs_classes) return;
+  // Least squares has the loss "mse" alone, whatever the task.
+  if (!kind.needs_classes && (options.loss.task == "mse" || !is_least_squares(options.train))) return;
   const std::string got = fmt::format("got \"{}\", ", options.loss.task);
   if (!kind.make) {
     throw InvalidOption(path, fmt::format("{}needs ids of tokens; samples of data.generator \"{}\" are none",
@@ -190,8 +256,9 @@ void check_sequences(const ExperimentOptions& options) {
     if (coefficients[t] == 0 || !kind.needs_sequences) continue;
     throw InvalidOption(
         "loss." + kind.name,
-        fmt::format("got {}, needs samples of several tokens; those of data.generator \"{}\" are single rows",
-                    coefficients[t], generator.name));
+        fmt::format(
+            "got {}, needs samples of several tokens; the samples of data.generator \"{}\" are single rows",
+            coefficients[t], generator.name));
   }
 }
 
@@ -269,7 +336,7 @@ void check_rounds(const ExperimentOptions& options) {
   const GeneratorKind& generator = options.data.entry();
   if (!options.train.rounds || generator.has_labels(options.data.options())) return;
   throw InvalidOption("train.rounds",
-                      fmt::format("given, needs data whose rows have one true cluster; those of "
+                      fmt::format("given, needs data whose rows have one true cluster; the rows of "
                                   "data.generator \"{}\" have none",
                                   generator.name));
 }
@@ -280,7 +347,7 @@ void check_phase(const ExperimentOptions& options, std::size_t place) {
   if (is_least_squares(phase.train))
     throw InvalidOption("train.optimizer", "got \"lbfgs\", which fits to the end; phases need steps");
   if (phase.train.precision != options.train.precision)
-    throw InvalidOption("train.precision", "needs that of train: a model has one number type");
+    throw InvalidOption("train.precision", "needs the precision of train: a model has one number type");
   const RouterOptions& router = options.model.router;
   if (!phase.learns.router && reads_mixture(options.model) && router.entry().learns_in_state &&
       is_trainable(router)) {
@@ -288,6 +355,12 @@ void check_phase(const ExperimentOptions& options, std::size_t place) {
                         fmt::format("leaves out \"router\", but model.router \"{}\" goes on moving, which "
                                     "takes no gradient; needs model.router.trainable false",
                                     router.chosen()));
+  }
+  if (!phase.learns.router && mixtures_of(options.model) > 0 &&
+      options.model.gating.balance_rate.value_or(0) > 0) {
+    throw InvalidOption("learns",
+                        "leaves out \"router\", but the biases of model.gating.balance_rate go on moving; "
+                        "needs \"router\", or model.gating.balance_rate 0");
   }
   if (!phase.learns.experts && (phase.learns.first_layers || phase.learns.read_outs) &&
       phase.train.weight_decay.expert > 0) {
@@ -436,6 +509,9 @@ void check(const ExperimentOptions& options) {
   check_rule(options.train);
   check_warm_start(options);
   check_likelihood(options);
+  check_placed_router(options);
+  check_steps(options);
+  check_learned_gating(options.model);
   check_train_samples(options);
   check_batches(options.train);
   check_law(options);

@@ -95,6 +95,8 @@ void check_rule(const TrainOptions& options) {
   refuse("epochs", options.epochs.has_value());
   refuse("record_every", options.record_every.has_value());
   refuse("until", options.until.has_value());
+  refuse("weight_decay", options.weight_decay.expert > 0 || options.weight_decay.router > 0);
+  refuse("schedule", options.schedule.as<ConstantScheduleOptions>() == nullptr);
   if (options.gradient != TrainOptions::Gradient::sample) {
     throw InvalidOption("train.gradient", "got \"population\", but \"lbfgs\" fits a sample");
   }

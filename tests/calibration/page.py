@@ -3,7 +3,8 @@
 from counts import standard_error
 
 OWN_LAW = "the run's own"
-NOISE = "with normal noise, or the noise of real trainings where results cannot be imported"
+NOISE = ("The first lists are for normal noise. Where results cannot be imported, they are for the noise of real "
+         "trainings.")
 LAW_TEXTS = {
     "normal": "the normal law",
     "log-normal": "exp(z) with z normal: skew, with a long upper tail",
@@ -88,9 +89,12 @@ def lead(rows):
             miss.append(f"**{row['title']}**: {percent(pooled(cells)['coverage'])} % over all numbers of seeds.")
         else:
             keep.append(row["title"])
-    text = ""
+    text = f"{NOISE} "
     if miss:
-        text += f"These intervals hold the true value less often than they say, {NOISE}:\n\n" + list_text(miss) + "\n"
+        text += "These intervals hold the true value less often than they say:\n\n" + list_text(miss) + "\n"
+    if keep:
+        text += (f"{'The other' if miss else 'All'} intervals hold the true value as often as they say "
+                 "(95 %, less at most 1 % and two standard errors):\n\n" + list_text(keep) + "\n")
     bad = {}
     for row in rows:
         for law in laws_of(row)[1:]:
@@ -101,9 +105,6 @@ def lead(rows):
         text += "With other laws of the noise, the lowest coverage of all rows is:\n\n"
         text += list_text(f"{law}: {percent(cell['coverage'])} % ({row['title']}, {cell['seeds']} seeds)"
                           for law, (row, cell) in bad.items()) + "\n"
-    if keep:
-        text += ("Under the same noise, the other intervals hold the true value as often as they say (95 %, less at "
-                 "most 1 % and two standard errors):\n\n" + list_text(keep) + "\n")
     return text
 
 
@@ -169,12 +170,12 @@ def overview(rows):
 
 
 def trials_text(row):
-    """ "Trials: 1000 (3, 5, 10 seeds), 500 (40 seeds)." """
+    """ "1,000 (3, 5, 10 seeds); 500 (40 seeds)" """
     by_trials = {}
     for seeds in seeds_of(row):
         trials = max(cell["trials"] for cell in row["cells"] if cell["seeds"] == seeds)
         by_trials.setdefault(trials, []).append(str(seeds))
-    return "; ".join(f"{trials} ({', '.join(seeds)} seeds)" for trials, seeds in by_trials.items())
+    return "; ".join(f"{trials:,} ({', '.join(seeds)} seeds)" for trials, seeds in by_trials.items())
 
 
 def coverage_table(row, before):
@@ -262,9 +263,16 @@ def reference_text(reference):
     lines = [[f"{row['repetitions']} × {row['sizes']}", row["law"], percent(row["weighted"]), percent(row["plain"])]
              for row in reference["rows"]]
     return ("## A cross-check without the program\n\nNumPy simulates the interval of a rate from "
-            f"{reference['trials']} trials. \"Weighted\" divides by variances that come from the same data. \"Plain\" "
+            f"{reference['trials']:,} trials. \"Weighted\" divides by variances that come from the same data. \"Plain\" "
             "is ordinary least squares in each repetition. Both then take Student's interval of the mean slope.\n\n"
             + table_text(["repetitions × sizes", "noise", "weighted, %", "plain, %"], lines) + "\n")
+
+
+def share_text(before, table):
+    """How many trials the earlier build judged: "half as many trials of"."""
+    share = before["scale"] / table["scale"]
+    known = {1: "trials of", 0.5: "half as many trials of"}
+    return known.get(share, f"{share:g} times as many trials of")
 
 
 def page_text(table, before):
@@ -278,8 +286,8 @@ def page_text(table, before):
     text += overview(rows)
     text += "\n## All numbers\n\n"
     if old:
-        text += (f"In parentheses and in the lines \"before\": the same trials judged by an earlier build, "
-                 f"{before['program']}.\n\n")
+        text += (f"In parentheses and in the lines \"before\": an earlier build, {before['program']}, on "
+                 f"{share_text(before, table)} the same laws.\n\n")
     text += "".join(row_text(row, old) for row in rows)
     text += reference_text(table.get("reference"))
     text += (f"## How it is made\n\nThese commands make this page. Do not edit it by hand.\n\n```\ntests/calibration/measure build/moelab --jobs {table['jobs']} --out "

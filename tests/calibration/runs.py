@@ -130,7 +130,7 @@ def measure_shared_crossing(program, row, seeds, laws, scale):
     return {OWN_LAW: counts}
 
 
-FITTED = re.compile(r"Fitted: [^\"<]*?\^(-?[\d.e+-]+) \[(-?[\d.e+-]+), (-?[\d.e+-]+)\]")
+FITTED = re.compile(r"Power law: constant [^\"<]*?, exponent (-?[\d.e+-]+) \[(-?[\d.e+-]+), (-?[\d.e+-]+)\]")
 
 
 def measure_power_law(program, row, seeds, laws, scale):
@@ -277,20 +277,20 @@ RUN_ROWS = [
            measure_slower, {3: 400, 5: 400, 10: 400, 40: 200}, laws=tuple(LAWS)),
     RunRow("crossing_independent", "Crossing, other noise at each point",
            CROSSING + " The path is `data.dim` in [2, 60], the metric `test_loss_soft * data.dim`, the level 60.",
-           "The crossing of the mean over 1500 further seeds, at about 28. The noise is skew at large dimensions.",
+           "The crossing of the mean over 1,500 further seeds, at about 28. The noise is skew at large dimensions.",
            NO_VERDICT, measure_independent_crossing(mixture(LINEAR, "linear", experts=1), 60, list(range(22, 35))),
            {3: 500, 5: 1000, 10: 500, 40: 200}),
     RunRow("crossing_normal", "Crossing, other noise at each point, almost normal",
            CROSSING + " The path is `data.dim` in [2, 60], the metric `test_loss_soft * data.dim`, the level 175.",
-           "The crossing of the mean over 1500 further seeds, at about 31.", NO_VERDICT,
+           "The crossing of the mean over 1,500 further seeds, at about 31.", NO_VERDICT,
            measure_independent_crossing(untrained(), 175, list(range(25, 38))), {3: 500, 5: 1000, 10: 500, 40: 200}),
     RunRow("crossing_shared", "Crossing, the same noise at each point",
            CROSSING + " The path changes the metric and keeps the draws of each seed.",
-           "The crossing of the mean over 4000 further seeds. Each run has five crossings.", NO_VERDICT,
+           "The crossing of the mean over 4,000 further seeds. Each run has five crossings.", NO_VERDICT,
            measure_shared_crossing, {3: 120, 5: 120, 10: 120, 40: 60}),
     RunRow("power_law", "Power law of crossings",
            "The crossings at five dimensions are proportional to a power of the dimension.",
-           "The exponent of the crossings of the mean over 4000 further seeds.", NO_VERDICT,
+           "The exponent of the crossings of the mean over 4,000 further seeds.", NO_VERDICT,
            measure_power_law, {3: 300, 5: 300, 10: 300, 40: 100}),
     RunRow("families", "Family of three claims",
            "Three claims quote one sentence of a paper. Each says that left is below right.",

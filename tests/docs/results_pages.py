@@ -56,7 +56,7 @@ def ledger_of(runs, with_lists=True, checks=None, figures=None, notes=(), lines=
             points = [{"claim": i} | point for i, one in enumerate(each["claims"]) for point in one["points"]]
             claims = [{k: v for k, v in one.items() if k != "points"} for one in each["claims"]]
             (folder / "runs" / f"{stem}.json").write_text(json.dumps(
-                each | {"claims": table_of(claims), "points": table_of(points)}))
+                each | {"claims": claims, "points": table_of(points)}))
             (folder / "scenarios" / "doe" / f"{stem}.json").write_text(json.dumps({"name": each["run"], "notes": list(notes)}))
             for one in each["claims"]:
                 lines.append({"run": each["run"], "p_holm": 0.02, "p_bh": 0.01, "family": len(families)}
@@ -370,7 +370,7 @@ class Shipped(unittest.TestCase):
         self.assertFalse({"details", "curve"} & set(json.loads((self.FOLDER / "checks.json").read_text())["columns"]))
         for file in (self.FOLDER / "runs").glob("*.json"):
             stored = json.loads(file.read_text())
-            self.assertFalse("cells" in stored or "quote" in stored["claims"]["columns"], file.stem)
+            self.assertFalse("cells" in stored or any("quote" in claim for claim in stored["claims"]), file.stem)
 
     def test_tables_and_figures_are_written_small(self):
         for file in (self.FOLDER / "tables").glob("*.json"):

@@ -233,6 +233,16 @@ class Language:
         population = train.get("gradient") == "population" and not language and optimizer != "lbfgs"
         if train.get("gradient") == "population" and not population:
             del train["gradient"]
+        gating = model.get("gating")
+        if isinstance(gating, dict):
+            self.drop(gating, ["balance_rate", "jitter"] if optimizer == "lbfgs" else [])
+            self.drop(gating, [] if "balance_rate" in gating else ["balance_rule"])
+        router = model.get("router")
+        start = train.get("start", "cold")
+        if optimizer == "lbfgs" and isinstance(router, dict) and start not in ("cold", {"kind": "cold"}):
+            router.pop("trainable", None)
+        if data["generator"] == "task_pool" and "noise_norm" in data:
+            data.pop("noise_std", None)
         self.drop(train, ["lr", "batch_size", "weight_decay", "schedule", "clip_norm", "epochs"] if optimizer == "lbfgs"
                   else ["start"])
         if optimizer != "lbfgs":

@@ -250,6 +250,8 @@ TEST_CASE("ticks are 1-2-5 steps or powers, never values of the data") {
   };
   CHECK(labels(fit_axis_at({0.3616, 0.696, 0.8296, 1.1176}, false)) == "0.4 0.6 0.8 1.0 ");
   CHECK(labels(fit_axis_at({2, 4, 8, 16}, true)) == "2 4 8 16 ");
+  CHECK(labels(fit_axis_at({0.125, 0.5, 1}, true)) == "0.125 0.5 1 ");
+  CHECK(labels(fit_axis_at({0.00390625, 0.25, 1}, true)) == "1/256 1/4 1 ");
   CHECK(labels(fit_axis_at({320, 640, 1280, 2560}, true)) == "500 1000 2000 ");
   CHECK(labels(fit_axis_at({1, 2, 3}, false)) == "1 2 3 ");
   CHECK(labels(fit_axis({0.31, 0.42}, true)) == "0.32 0.34 0.36 0.38 0.40 0.42 ");

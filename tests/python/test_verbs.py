@@ -1,4 +1,4 @@
-"""Every verb of the program as a function, frames of a run, scenarios that come with moelab, cancelling."""
+"""Every command of the program as a function, frames of a run, scenarios that come with moelab, cancelling."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from concurrent.futures import CancelledError, ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import tiny_scenario
+from conftest import ROOT, tiny_scenario
 
 import moelab
+from moelab import _convert
 
 pandas = pytest.importorskip("pandas")
 
@@ -170,7 +171,18 @@ def test_checks_are_interrupted_and_cancelled():
     assert time.monotonic() - start < 20
 
 
-def test_notes_are_logged_in_words_of_python(tmp_path, caplog, capfd):
+def test_replaced_phrases_occur_in_messages_of_the_program():
+    sources = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "app").rglob("*.cpp"))
+    for phrase, _ in _convert._WORDS:
+        assert phrase in sources
+
+
+def test_an_unknown_check_names_the_page_of_all_checks():
+    with pytest.raises(moelab.UserError, match=r"docs/theorems\.md lists all \d+ checks"):
+        moelab.check("lema")
+
+
+def test_notes_are_logged_with_python_names(tmp_path, caplog, capfd):
     scenario = one_point()
     with caplog.at_level(logging.WARNING, "moelab"):
         moelab.run(scenario, until_decided=True, max_seeds=3, out=tmp_path / "run", progress=False)

@@ -549,10 +549,11 @@ CheckFinding check_router_hessian(const CheckEffort& effort, const RowHessian& h
   return expected_zero(
       largest, 1e-6, "central differences of step 1e-5: rounding and curvature about 1e-9, with a margin",
       {{"mixtures", 2 * mixtures},
-       {"of which with an indefinite Hessian", indefinite},
+       {"mixtures with an indefinite Hessian", indefinite},
        {"negative eigenvalues, mean", static_cast<double>(negative) / (2 * mixtures)},
        {"max|lambda|/min|lambda| of the first, exact", conditioning(exact_curvature(first)).condition},
-       {"the same, Gauss-Newton", conditioning(row_block(first, RouterCurvature::gauss_newton)).condition}});
+       {"max|lambda|/min|lambda| of the first, Gauss-Newton",
+        conditioning(row_block(first, RouterCurvature::gauss_newton)).condition}});
 }
 
 std::vector<Check> acmoe2025_router_hessian_checks() {

@@ -207,31 +207,34 @@ std::vector<Check> graph_of_tokens2025_independence_checks() {
        CheckVerdict::fails,
        [](Effort effort) { return check_dependent_given_tokens(effort, TokenModel::similarity_aware); }},
       {id + "given_tokens.corrected", source,
-       "given U they are independent in all four models: I(e_1; e_2 | U) = 0, summed over the sources of all "
-       "tokens (largest)",
+       "given U, experts are independent in all four models: I(e_1; e_2 | U) = 0, summed over the sources of "
+       "all tokens (largest)",
        CheckVerdict::holds, [](Effort effort) { return check_independent_given_tokens(effort); }},
       {id + "plain", source,
-       "without U, tokens being independent, so are experts in the plain model: I(e_1; e_2) = 0 (largest)",
+       "if tokens are independent, experts are independent in the plain model without U: I(e_1; e_2) = 0 "
+       "(largest)",
        CheckVerdict::holds,
        [](Effort effort) { return check_independent_without_tokens(effort, TokenModel::plain); }},
       {id + "attention", source,
-       "without U, tokens being independent, so are experts given X in the model with attention before it: "
-       "the information of two experts is 0 (largest)",
+       "if tokens are independent, experts given X are independent in the model with attention, without U: "
+       "I(e_1; e_2 | X) = 0 (largest)",
        CheckVerdict::holds,
        [](Effort effort) { return check_independent_without_tokens(effort, TokenModel::attention); }},
       {id + "similarity_aware", source,
-       "without U they are dependent in the similarity-aware model: I(e_1; e_2) > 0 (least)",
+       "without U, experts are dependent in the similarity-aware model: I(e_1; e_2) > 0 (least)",
        CheckVerdict::holds,
        [](Effort effort) {
          return check_dependent_without_tokens(effort, TokenModel::similarity_aware, false);
        }},
-      {id + "attention_aware", source, "and, given X, in the attention-aware model", CheckVerdict::holds,
+      {id + "attention_aware", source,
+       "without U, experts given X are dependent in the attention-aware model: I(e_1; e_2 | X) > 0 (least)",
+       CheckVerdict::holds,
        [](Effort effort) {
          return check_dependent_without_tokens(effort, TokenModel::attention_aware, false);
        }},
       {id + "dependent_tokens", source,
-       "where tokens depend on each other, experts may in the plain model, too: I(e_1; e_2) > 0 for U of one "
-       "of two laws (largest)",
+       "where tokens depend on each other, experts of the plain model can depend on each other, too: I(e_1; "
+       "e_2) > 0 for U of one of two laws (largest)",
        CheckVerdict::holds,
        [](Effort effort) { return check_dependent_without_tokens(effort, TokenModel::plain, true); }}};
 }

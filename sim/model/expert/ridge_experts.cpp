@@ -297,7 +297,7 @@ std::unique_ptr<ExpertBank<Real>> make_ridge_bank(const Activation& activation, 
   const bool is_unit = options.normalize == ExpertLength::unit;
   if (is_unit && !bias)
     throw InvalidOption("model.expert.bias",
-                        "got false, needs true beside normalize \"unit\", which sets ‖(a, b)‖");
+                        "got false, needs true with normalize \"unit\", which sets ‖(a, b)‖");
   return std::make_unique<RidgeBank<Real>>(activation, options.init_scale, is_unit, bias, setting);
 }
 

@@ -97,7 +97,7 @@ class PatchChoiceGating final : public Gating<Real> {
 
 void PatchChoiceGatingOptions::bind(Fields& fields) {
   fields.required().add("patches", patches, between(1, 65536),
-                        "tokens of a sequence that an expert takes, l");
+                        "tokens of a sequence that an expert takes, l; more than there are count as all");
   fields.add("gate", gate, {"one", "chosen", "all"},
              "a chosen token's gate: 1, without a gradient in the scores; or a softmax of the expert's "
              "scores over chosen or over all tokens");

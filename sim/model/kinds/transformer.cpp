@@ -23,6 +23,12 @@ const TransformerOptions& own_of(const ModelOptions& options) {
                   layers - 1));
 }
 
+/// Most experts that a row is sent to; 0 if the gating has no such number.
+int most_experts(const GatingRule& rule) {
+  const GatingKind& kind = rule.entry();
+  return kind.most_experts ? kind.most_experts(rule.options()) : 0;
+}
+
 void check_mixer(const TransformerOptions& own) {
   if (!own.width) throw InvalidOption("model.width", "missing; a transformer needs the width of its rows");
   const bool is_rotary = own.positions == TransformerOptions::Positions::rotary;
@@ -54,7 +60,8 @@ void check_router(const RouterOptions& options, const MixerKind& mixer) {
   const std::string got = fmt::format("got \"{}\", ", router.name);
   if (router.needs_image) throw InvalidOption(path, got + "which reads an image; a transformer has none");
   if (router.reads_first_inputs)
-    throw InvalidOption(path, got + "which routes by the model's own inputs; those of a transformer are ids");
+    throw InvalidOption(path,
+                        got + "which routes by the model's own inputs; the inputs of a transformer are ids");
   if (router.needs_attention && !mixer.leaves_attention)
     throw InvalidOption(path,
                         fmt::format("{}which reads attention; model.mixer \"{}\" has none", got, mixer.name));
@@ -73,6 +80,12 @@ void check_transformer(const ModelOptions& options) {
     throw InvalidOption("model.match",
                         "got a match of dense models; a transformer needs 'active' or 'total'");
   if (has_mixtures || own.match) check_router(options.router, own.mixer.entry());
+  if (own.match == Match::active && most_experts(options.gating.train) == 0) {
+    throw InvalidOption("model.match",
+                        fmt::format("got \"active\", but model.gating.train \"{}\" has no number of experts "
+                                    "for a row; needs \"total\", or a gating with k",
+                                    options.gating.train.chosen()));
+  }
 }
 
 /// The blocks of a transformer; see TransformerOptions. PlacedBlock::layer counts the layers with a mixture.
@@ -185,14 +198,19 @@ ExpertOptions transformer_network(const ModelOptions& options) {
   const int dim = own.width.value_or(1);
   MlpExpertOptions network{.depth = 2, .width = own.hidden_units()};
   if (!own.match) return network;
-  const GatingKind& gating = options.gating.train.entry();
-  const int most = gating.most_experts ? gating.most_experts(options.gating.train.options()) : 0;
-  const bool is_active = own.match == Match::active && most > 0;
+  const int counted = own.match == Match::active
+                          ? std::min(most_experts(options.gating.train), options.experts)
+                          : options.experts;
   const std::size_t of_expert =
       make_expert_bank<float>(expert_of(options), {dim, dim, 1})->parameters_per_expert();
+  const int routed = routed_experts(options);
+  const GatingSetting setting{.input_dim = dim, .experts = routed};
+  std::unique_ptr<Gating<float>> learned = make_gating<float>(options.gating.train, setting);
+  if (learned->block_size() == 0) learned = make_gating<float>(options.gating.eval, setting);
   const std::size_t of_router =
-      make_router<float>(options.router, {.input_dim = dim, .experts = options.experts})->parameter_count();
-  set_matching_width(network, dim, dim, of_router + of_expert * size(is_active ? most : options.experts));
+      make_router<float>(options.router, {.input_dim = dim, .experts = routed})->parameter_count() +
+      learned->parameter_count();
+  set_matching_width(network, dim, dim, of_router + of_expert * size(counted + options.shared_experts));
   return network;
 }
 

@@ -225,7 +225,7 @@ AuxiliaryLossKind importance_loss() {
 }
 AuxiliaryLossKind importance_probabilities_loss() {
   return auxiliary_loss<ImportanceOfProbabilities>("importance_probabilities",
-                                                   "the same of Σ_i r_ie (V-MoE), E Σ_j P_j² − 1");
+                                                   "CV² of Σ_i r_ie over experts, E Σ_j P_j² − 1 (V-MoE)");
 }
 AuxiliaryLossKind load_loss() {
   AuxiliaryLossKind kind =

@@ -76,7 +76,7 @@ AuxiliaryLossKind history_loss() {
 }
 AuxiliaryLossKind history_code_loss() {
   return auxiliary_loss<ValueAndGradient<HistoryBalance<false>>>(
-      "history_code", "the same without f_e, E Σ_e P_e, as in the public code");
+      "history_code", "E Σ_e P_e over the sequences so far: history without f_e, as in the public code");
 }
 
 }  // namespace moelab

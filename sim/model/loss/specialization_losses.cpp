@@ -210,8 +210,8 @@ AuxiliaryLossKind variance_loss() {
       AuxiliaryPath::gates);
 }
 AuxiliaryLossKind variance_probabilities_loss() {
-  return auxiliary_loss<ValueAndGradient<VarianceOfProbabilities>>("variance_probabilities",
-                                                                   "the same of the full softmax r");
+  return auxiliary_loss<ValueAndGradient<VarianceOfProbabilities>>(
+      "variance_probabilities", "−(1/nE) Σ_ie (r_ie − mean r_e)², of the full softmax");
 }
 AuxiliaryLossKind variance_rows_loss() {
   return auxiliary_loss<ValueAndGradient<VarianceOfRows>>(

@@ -274,11 +274,20 @@ void HashRouterOptions::bind(Fields& fields) {
              "score of the row's expert; the others are just below 0, in an order that is hashed");
 }
 
+static void check_hash(const AnyOptions& options, int /*experts*/) {
+  const HashRouterOptions& own = options.get<HashRouterOptions>();
+  if (own.of == HashRouterOptions::Of::projection || own.bits == HashRouterOptions{}.bits) return;
+  throw InvalidOption("model.router.bits",
+                      "given, but model.router.of is \"token\"; only \"projection\" has bits");
+}
+
 RouterKind hash_router() {
-  return router_kind<HashRouterOptions, HashRouter>(
+  RouterKind kind = router_kind<HashRouterOptions, HashRouter>(
       "hash",
       "γ_e(x) = scale for the expert that a hash of x names, else 0. Nothing is learned (Roller et al. 2021)",
       {.scale = 2.0});
+  kind.check = check_hash;
+  return kind;
 }
 
 void RandomRouterOptions::bind(Fields& fields) {

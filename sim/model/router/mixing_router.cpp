@@ -572,6 +572,12 @@ void SimilarityAwareRouterOptions::bind(Fields& fields) {
   fields.add("similarity", similarity, {"identity", "learned"}, "W_s = I, or learned from the start I");
 }
 
+static void check_similarity_aware(const AnyOptions& options, int /*experts*/) {
+  const SimilarityAwareRouterOptions& own = options.get<SimilarityAwareRouterOptions>();
+  if (own.tau_end || own.tau_schedule == SimilarityAwareRouterOptions::Schedule::linear) return;
+  throw InvalidOption("model.router.tau_schedule", "given, but model.router.tau_end is not");
+}
+
 RouterKind similarity_aware_router() {
   RouterKind kind = router_kind<SimilarityAwareRouterOptions, SimilarityAwareRouter>(
       "similarity_aware",
@@ -580,6 +586,7 @@ RouterKind similarity_aware_router() {
   kind.mixes_tokens = true;
   kind.leaves_base = true;
   kind.starts_at_rows = true;
+  kind.check = check_similarity_aware;
   return kind;
 }
 

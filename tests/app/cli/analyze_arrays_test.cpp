@@ -33,7 +33,7 @@ TEST_CASE("analyze: logits stand for their softmax, whatever is added to a row")
 
   const Answer none = analyze({"--labels", arrays.name("C")});
   CHECK(none.status == 2);
-  CHECK(contains(none.err, "--probs: missing; needs routing probabilities, or --logits"));
+  CHECK(contains(none.err, "no input given; needs one of --logits, --probs, --scores"));
   const Answer both = analyze({"--probs", arrays.name("P"), "--logits", arrays.name("L")});
   CHECK(both.status == 2);
   CHECK(contains(both.err, "--logits: given, but so is --probs"));
@@ -131,12 +131,12 @@ TEST_CASE("analyze: bad input is one clear error with status 2") {
   arrays.write_integers("negative", {kRows}, std::vector<std::int64_t>(kRows, -2));
   arrays.write("floats", {kRows}, arrays.probs.col(0));
   arrays.write("across", {kInputs, kExperts}, arrays.router);
-  check_beside("--inputs", "short", "has shape (199, 4), needs (200, d) beside --probs of shape (200, 5)");
-  check_beside("--embeddings", "few", "has shape (199,), needs (200, d) beside --probs of shape (200, 5)");
-  check_beside("--labels", "few", "has shape (199,), needs (200,) beside --probs of shape (200, 5)");
+  check_beside("--inputs", "short", "has shape (199, 4), needs (200, d) to match --probs of shape (200, 5)");
+  check_beside("--embeddings", "few", "has shape (199,), needs (200, d) to match --probs of shape (200, 5)");
+  check_beside("--labels", "few", "has shape (199,), needs (200,) to match --probs of shape (200, 5)");
   check_beside("--labels", "negative", "holds -2 in row 0; labels are 0 to");
   check_beside("--labels", "floats", "holds float64 values, needs integers");
-  check_beside("--router", "across", "has shape (4, 5), needs (5, d) beside --probs of shape (200, 5)");
+  check_beside("--router", "across", "has shape (4, 5), needs (5, d) to match --probs of shape (200, 5)");
   check_beside("--expert-outputs", "X", "has shape (200, 4), needs (200, 5, d)");
   check_beside("--previous-probs", "X", "has shape (200, 4), needs (200, 5)");
   check_beside("--previous-assignments", "high", "holds 5 in row 0, column 0; ids are 0 to 4");

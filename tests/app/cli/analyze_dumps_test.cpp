@@ -404,6 +404,18 @@ TEST_CASE("analyze: biases belong to the layers of the file, or to all layers of
   check_refused({"--logits", file, "--model", model, "--selection-bias",
                  dumps.reals("of_none", {4, 2}, std::vector<double>(8, 0))},
                 "needs a row for each of 2 layers, or for each of the 3 layers of --model");
+  // One layer takes its own row of the model's table, if its number is known.
+  const std::string single = dumps.reals("single", {1, 2}, even), table = dumps.path("of_model.npy");
+  const Json second =
+      answer_of({"--logits", single, "--model", model, "--selection-bias", table, "--layers", "2"});
+  CHECK(layer_of(second, 2).at("experts").at("load") == apart.second);
+  check_refused({"--logits", single, "--model", model, "--selection-bias", table},
+                "--layers to tell which layer of --model it is of");
+  check_refused({"--logits", single, "--top-k", "1", "--score", "sigmoid", "--selection-bias", table},
+                "needs a row for each of 1 layer");
+  // A layer that has no router by --model is asked about.
+  CHECK(tells(answer_of({"--logits", single, "--model", model, "--selection-bias", table, "--layers", "0"}),
+              "layer 0 has values here, and no router by --model"));
   check_refused({"--logits", file, "--model", model, "--selection-bias", dumps.path("of_file.npy"),
                  "--previous-logits", file},
                 "the earlier bias is not known");
@@ -449,6 +461,10 @@ TEST_CASE("analyze: configurations without a selection bias, up to the last laye
   CHECK(tells(answer_of({"--logits", logits, "--model", model(Json::object())}), "scores are the sigmoid"));
   check_refused({"--logits", logits, "--top-k", "1", "--model", model({{"model_type", "deepseek_v3"}})},
                 "--selection-bias");
+  const Json within = {{"model_type", "llama4"},
+                       {"text_config", {{"num_hidden_layers", 1}, {"num_local_experts", 2}}}};
+  CHECK(tells(answer_of({"--logits", logits, "--model", dumps.write("w.json", within.dump())}),
+              "scores are the sigmoid"));
   const Json to_the_last = {{"model_type", "ernie4_5_moe"}, {"moe_layer_end_index", -1}};
   CHECK(metric_of(answer_of({"--logits", logits, "--model", model(to_the_last), "--top-k", "1",
                              "--selection-bias", "none"}),
@@ -463,6 +479,19 @@ TEST_CASE("analyze: configurations without a selection bias, up to the last laye
   const Json blocks =
       answer_of({"--logits", dumps.write("h.safetensors", tensors(hooks)) + ":mlp.router", "--top-k", "1"});
   CHECK(metric_of(blocks, 3, "tokens") == 4);
+}
+
+TEST_CASE("analyze: of one layer of sets, all that is measured is the answer") {
+  const Dumps dumps;
+  const std::string ids = dumps.whole("ids", {4, 2}, {0, 1, 1, 2, 2, 0, 0, 2}),
+                    labels = dumps.whole("labels", {4}, {0, 1, 1, 0});
+  const Json answer =
+      answer_of({"--experts", ids, "--expert-count", "3", "--by-score", "--labels", labels, "--top-k", "2"});
+  CHECK(answer.at("metrics") == layer_of(answer, 0).at("metrics"));
+  for (const char* const name : {"top1_cluster_purity", "topk_cluster_purity", "load_entropy"}) {
+    CHECK_MESSAGE(answer.at("metrics").contains(name), name);
+    CHECK_MESSAGE(!answer.at("skipped").contains(name), name);
+  }
 }
 
 TEST_CASE("analyze: tokens that a full expert dropped are no tokens of expert 0") {
@@ -492,6 +521,7 @@ TEST_CASE("analyze: counts alone, with empty steps, or as a table") {
   CHECK(metric_of(answer, 0, "expert_load_max_violation") == 1);
   CHECK(layer_of(answer, 0).at("experts").at("activation_rate")[0].get<double>() == doctest::Approx(4.0 / 3));
   CHECK(tells(answer, "1 of 2 steps are empty"));
+  CHECK(answer.at("metrics").at("dead_experts") == answer.at("metrics").at("dead_experts_topk"));
   const std::string table = dumps.write("n.csv", "layer_id,expert_id,count\n3,0,4\n3,2,2\n");
   check_refused({"--counts", table}, "--expert-count: missing");
   CHECK(layer_of(answer_of({"--counts", table, "--expert-count", "4"}), 3).at("experts").at("load") ==
@@ -586,6 +616,7 @@ TEST_CASE("analyze: what another kind of number looks like is refused with the w
   check_refused({"--logits", dumps.reals("ids", {20, 2}, ids)}, "ids of experts? Use --experts");
   check_refused({"--logits", one, "--layers", "1-1000000000"}, "at most 4096 layers");
   check_refused({"--logits", one, "--layers", "3,3"}, "names layer 3 twice");
+  check_refused({"--logits", one, "--axes", "TK"}, "got 'TK'");
   std::vector<double> padded = soft;
   std::fill_n(padded.begin(), 8, 0.0);
   const std::string zeros = dumps.reals("zeros", {20, 4}, padded);

@@ -63,7 +63,10 @@ std::string refusal(const BadInput& input) {
     const std::string path = error.at("path"), message = error.at("message");
     CHECK_FALSE(message.empty());
     const Json first = Json::parse(json.out).at("errors").at(0);
-    const std::string place = first.at("line").is_null() || message.find(" (written in ") != std::string::npos
+    // An error of syntax has its place in the path.
+    const bool is_told =
+        path.starts_with("scenario.json:") || message.find(" (written in ") != std::string::npos;
+    const std::string place = first.at("line").is_null() || is_told
                                   ? ""
                                   : fmt::format(" (scenario.json:{}:{})", first.at("line").get<int>(),
                                                 first.at("column").get<int>());

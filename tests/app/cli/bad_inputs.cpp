@@ -193,7 +193,7 @@ BadInputs bad_inputs() {
         words({"check", "lema"}),
         words({"check", "--list", "--figures", "figures"}),
         {code("moelab completion tcsh"), {"completion", "tcsh"}, [] {}, false}}},
-      {"Run directories",
+      {"Run folders",
        {words({"status", "no-such-folder"}),
         words({"claims", "run", "--plan", "6a"}, [] { keep_plan("run", small_scenario()); }),
         {code("moelab status run") + ", whose plan.json is of the first version",

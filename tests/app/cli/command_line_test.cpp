@@ -133,7 +133,7 @@ TEST_CASE("command line: validate and plan count cells; --set takes one value an
   CHECK(plan.at("to_run") == 6);
   CHECK(plan.at("recorded") == 0);
   CHECK(plan.at("seconds_estimate") > 0);
-  CHECK(plan.at("seconds_from").get<std::string>().find("since no cell is done (6)") != std::string::npos);
+  CHECK(plan.at("seconds_from").get<std::string>().find("none of the 6 cells is done") != std::string::npos);
   CHECK(plan.at("memory_estimate_bytes") > 1e6);
   CHECK(plan.at("sweep").at("data.dim") == Json({2, 3, 4}));
   CHECK_FALSE(fs::exists(bench.run));

@@ -5,7 +5,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
 
+#include "analysis/metrics/metric_groups.h"
+#include "analysis/metrics/routed_tokens.h"
 #include "app/cli/verbs.h"
 #include "app/scenario/json.h"
 #include "app/scenario/scenario.h"
@@ -65,6 +70,55 @@ TEST_CASE("documents: every field and kind is in the reference, and every link l
     ++links;
   }
   CHECK(links > 20);
+}
+
+TEST_CASE("documents: each help stands alone, since `moelab list NAME` prints it alone") {
+  std::vector<std::string> helps;
+  std::function<void(const Shape&)> add_shape;
+  const auto add_fields = [&](const std::vector<Field>& fields) {
+    for (const Field& field : fields) {
+      helps.push_back(field.help);
+      add_shape(field.shape);
+    }
+  };
+  add_shape = [&](const Shape& shape) {
+    add_fields(shape.fields);
+    for (const Kind& kind : shape.kinds) {
+      helps.push_back(kind.help);
+      add_fields(kind.fields);
+    }
+    if (shape.element) add_shape(*shape.element);
+    for (const Shape& alternative : shape.alternatives) add_shape(alternative);
+  };
+  add_shape(scenario_shape());
+  for (const MetricGroup& group : metric_groups()) {
+    helps.push_back(group.help);
+    for (const MetricGroup::Metric& metric : metrics_of_group(group.name)) helps.push_back(metric.help);
+  }
+  for (const RoutedMetric& metric : routed_metrics()) helps.emplace_back(metric.definition);
+  for (const Verb& verb : verbs()) {
+    const VerbCall call = verb.call();
+    for (const Option& option : call.options.list) helps.push_back(option.help);
+  }
+  CHECK(helps.size() > 1000);
+  for (const std::string& help : helps) {
+    CAPTURE(help);
+    for (const char* start : {"the same", "its ", "their ", "or ", "and "})
+      CHECK_FALSE(help.starts_with(start));
+  }
+}
+
+TEST_CASE("documents: fields that all kinds have stand in the reference once") {
+  std::istringstream lines(scenario_reference());
+  std::map<std::string, int> rows;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("| `records` |") || line.starts_with("| `test_samples` |")) ++rows[line];
+  REQUIRE(rows.size() == 3);  // `records` of a search are another field
+  for (const auto& [line, count] : rows) {
+    CAPTURE(line);
+    CHECK(count == 1);
+  }
+  CHECK(scenario_reference().find("\n## claims.left of comparisons\n") != std::string::npos);
 }
 
 TEST_CASE("documents: a new scenario is valid as written, names its schema, and overwrites nothing") {

@@ -258,7 +258,7 @@ TEST_CASE("plans: no run goes into a folder that would hide a plan of another") 
     const Answer refused = ask(words);
     CHECK(refused.status == 2);
     if (verb != std::string("tune"))  // whose scenario has nothing to tune, which is told first
-      CHECK(refused.err.find("--out: got '" + hiding + "', which names a plan of the run directory") !=
+      CHECK(refused.err.find("--out: got '" + hiding + "', which names a plan of the run folder") !=
             std::string::npos);
     CHECK_FALSE(fs::exists(hiding));
   }

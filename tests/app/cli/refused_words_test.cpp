@@ -52,7 +52,7 @@ TEST_CASE("refused words: no option of any verb takes an empty text") {
 }
 
 TEST_CASE("refused words: options that do not go together") {
-  const std::string beside = "given beside --";
+  const std::string beside = "cannot be combined with --";
   check_refused({"report", "folder", "--ledger", "a.md", "--out", "b.html"}, "--out", beside + "ledger");
   check_refused({"report", "folder", "--ledger", "a.md", "--follow"}, "--follow", beside + "ledger");
   check_refused({"check", "--list", "--figures", "folder"}, "--figures", beside + "list");
@@ -60,7 +60,7 @@ TEST_CASE("refused words: options that do not go together") {
         "--markdown");
 }
 
-TEST_CASE("refused words: no answer goes where a run directory keeps its store") {
+TEST_CASE("refused words: no answer goes where a run folder keeps its store") {
   const Run bench;
   const std::string id = Json::parse(ask({"status", bench.run, "--json"}).out).at("plan");
   const fs::path journal = fs::directory_iterator(fs::path(bench.run) / "journal")->path();
@@ -69,7 +69,7 @@ TEST_CASE("refused words: no answer goes where a run directory keeps its store")
        {journal, fs::path(bench.run) / "plan.json", fs::path(bench.run) / "provenance.json",
         fs::path(bench.run) / "cells/new.csv", fs::path(bench.run) / "plans" / id / "plan.json"}) {
     const std::string place = file.string(),
-                      message = "'" + place + "' belongs to the store of the run directory";
+                      message = "'" + place + "' belongs to the store of the run folder";
     check_refused({"export", bench.run, "--out", place}, "--out", message);
     check_refused({"table", bench.run, "--out", place}, "--out", message);
     check_refused({"report", bench.run, "--out", place}, "--out", message);
@@ -104,7 +104,7 @@ TEST_CASE("refused words: an error is one line, however its names are written") 
   CHECK(answer.err.find("k … (200013 bytes) … k") != std::string::npos);
 }
 
-TEST_CASE("refused words: a plan's folder is no run directory") {
+TEST_CASE("refused words: a plan's folder is no run folder") {
   const Run bench;
   const std::string id = Json::parse(ask({"status", bench.run, "--json"}).out).at("plan");
   const std::string folder = bench.run + "/plans/" + id;

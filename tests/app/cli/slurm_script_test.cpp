@@ -18,7 +18,7 @@ TEST_CASE("slurm writes an array job with a task for each share") {
   const Bench bench;
   const std::vector<std::string> job = {"slurm", bench.file, "--out", bench.run, "--set", "train.steps=5"};
   CHECK(ask(job).out.find("1 task for 8 cells, about ") != std::string::npos);
-  CHECK(ask(job).out.find("no cell is done (8)") !=
+  CHECK(ask(job).out.find("none of the 8 cells is done") !=
         std::string::npos);  // nothing is recorded that tells more
   std::vector<std::string> timed = job;
   timed.insert(timed.end(), {"--minutes-per-cell", "10", "--minutes-per-task", "30"});
@@ -165,10 +165,10 @@ TEST_CASE("slurm: options of tune and of run do not go together") {
   refused({"--budget", "30"}, "--budget: given without --tune");
   refused({"--metric", "test_loss_soft"}, "--metric: given without --tune");
   refused({"--maximize"}, "--maximize: given without --tune");
-  refused({"--tune", "--until-decided"}, "--until-decided: given beside --tune");
-  refused({"--tune", "--max-seeds", "9"}, "--max-seeds: given beside --tune");
-  refused({"--tune", "--hours", "9"}, "--hours: given beside --tune");
-  refused({"--tune", "--seeds", "2..3"}, "--seeds: given beside --tune");
+  refused({"--tune", "--until-decided"}, "--until-decided: cannot be combined with --tune");
+  refused({"--tune", "--max-seeds", "9"}, "--max-seeds: cannot be combined with --tune");
+  refused({"--tune", "--hours", "9"}, "--hours: cannot be combined with --tune");
+  refused({"--tune", "--seeds", "2..3"}, "--seeds: cannot be combined with --tune");
   refused({"--tune", "--arms", "leaned"}, "--arms: unknown arm 'leaned'");
   refused({"--tune", "--budget", "3"}, "--budget: got 3 cells an arm");
 }

@@ -214,7 +214,7 @@ TEST_CASE("a ledger has a file for each run with its claims, and a copy of the f
   const std::string command = run.at("command");
   CHECK(command.starts_with("moelab run "));
   CHECK(command.find("--out") == std::string::npos);
-  const Json judged = rows_of(run.at("claims"));
+  const Json& judged = run.at("claims");
   REQUIRE(judged.size() == 1);
   const Json& claim = judged[0];
   CHECK(claim.at("id") == "learned_better");

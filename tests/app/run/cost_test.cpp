@@ -79,7 +79,7 @@ TEST_CASE("cost: of the missing cells alone, and it says what it is learned from
   for (const Cell& cell : scenario.cells) all += estimated_cost(cell).seconds;
   CHECK(guessed.seconds == doctest::Approx(all));
   CHECK(guessed.learned == 0);
-  CHECK(guessed.source == "a model of a usual machine, since no cell is done (8)");
+  CHECK(guessed.source == "a model of a usual machine: none of the 8 cells is done");
   CHECK(run_cost(scenario, records, 2).seconds == doctest::Approx(guessed.seconds / 2));
 
   records[scenario.cells[0].id] = timed(scenario.cells[0], 3);

@@ -268,13 +268,13 @@ TEST_CASE("crossing run: drawn over another path, with its interval, or as an ex
   CHECK(derived.panels[0].series[1].points[1].x == 1);
   CHECK(derived.panels[0].series[1].points[1].mean.value() == doctest::Approx(*columns[3].estimate / 3));
   // Two numbers of experts leave nothing to tell an interval from.
-  CHECK(plain.caption.find("power law") == std::string::npos);
-  CHECK(derived.caption.find("too few crossings (2) for a power law") != std::string::npos);
+  CHECK(plain.caption.find("Power law") == std::string::npos);
+  CHECK(derived.caption.find(": none, of too few crossings (2).") != std::string::npos);
   CHECK(figure_csv(derived).find("series,x,mean,low,high") != std::string::npos);
   const Figure lines = std::get<Figure>(build_figure(results.head.figures[2], figure_source(results, ".")));
   REQUIRE(lines.panels.size() == 1);
   CHECK(lines.panels[0].series.size() == 4);  // two arms at two numbers of experts
-  CHECK(lines.caption.find("standard deviation of its logarithm") != std::string::npos);
+  CHECK(lines.caption.find("leaves a standard deviation of ") != std::string::npos);
   document["figures"][2]["series"] = "data.train_samples";
   CHECK_THROWS_WITH_AS(expand_scenario(document, "", {}),
                        doctest::Contains("needs another path than the searched one"), UserError);

@@ -122,7 +122,7 @@ TEST_CASE("plan: a sealed text that is no plan is damaged") {
   }
   Json document = document_of(small_scenario());
   document["scenario"]["name"] = "changed by hand";
-  CHECK(plan.refusal(sealed_text(document)).find("its id is not that of its scenario and its cells") !=
+  CHECK(plan.refusal(sealed_text(document)).find("its id does not match its scenario and its cells") !=
         std::string::npos);
   document = document_of(small_scenario());
   document["cells"][0]["id"] = "changed by hand";

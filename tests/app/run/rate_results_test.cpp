@@ -68,8 +68,8 @@ TEST_CASE("fits from a scenario: metrics, entries, table and panels") {
   // A test of the wiring; the rates themselves are judged on more data.
   const std::vector<RateEntry> entries = rate_entries(*scenario.figures[0].as<RateOptions>(), results.table);
   REQUIRE(entries.size() == 6);  // two arms: one fit of two; one and several of three
-  CHECK(entries[0].name == "2 experts, cells with one fit");
-  CHECK(entries[2].name == "3 experts, cells with several fits");
+  CHECK(entries[0].name == "2 experts, (a, b), one fit");
+  CHECK(entries[2].name == "3 experts, (a, b), several fits");
   REQUIRE(entries[0].estimate.slope);
   CHECK(entries[0].estimate.slope->count == 3);
   const RatePanels figure =
@@ -82,7 +82,7 @@ TEST_CASE("fits from a scenario: metrics, entries, table and panels") {
   CHECK(std::abs(std::log(*line.points[2].fitted / *line.points[0].fitted) / std::log(4.0) -
                  entries[0].estimate.slope->mean) < 1e-12);
   const std::string text = rates_text(results);
-  CHECK(text.find("3 experts, cells with several fits") != std::string::npos);
+  CHECK(text.find("3 experts, (a, b), several fits") != std::string::npos);
   CHECK(text.find("(n^-1/2)") != std::string::npos);
   const std::vector<Table> tables = rate_tables(results);
   REQUIRE(tables.size() == 3);

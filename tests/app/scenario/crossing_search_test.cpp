@@ -106,7 +106,7 @@ TEST_CASE("crossing search: what is refused") {
   Json two = searched();
   two["sweep"]["model.experts"] = {
       {"crossing", {{"metric", "test_nmse_soft"}, {"level", 1}, {"low", 2}, {"high", 4}}}};
-  check_refused(two, "", {}, "sweep.model.experts", "needs one path");
+  check_refused(two, "", {}, "sweep.model.experts", "needs one searched path");
   Json name = searched();
   name["sweep"]["train.optimizer"] = name["sweep"]["data.train_samples"];
   name["sweep"].erase("data.train_samples");

@@ -186,6 +186,27 @@ TEST_CASE("errors: places of paths") {
   CHECK(find_place("3", "a").line == 0);
 }
 
+TEST_CASE("errors: parts of a message, whatever text was given, and the place of a syntax error") {
+  const auto json = [](const char* path, const std::string& message) {
+    return error_json(ScenarioError(UserError(path, message)));
+  };
+  const Json number = json("data.noise_std", "got \"needs x, y\", needs a finite number of at least 0");
+  CHECK(number.at("given") == "\"needs x, y\"");
+  CHECK(number.at("allowed") == "a finite number of at least 0");
+  const Json name = json("claims[0].left.arm", unknown_name("arm", "a, b'", {"a, b", "c"}));
+  CHECK(name.at("given") == "a, b'");
+  CHECK(name.at("nearest") == "a, b");
+  std::vector<std::string> many;
+  for (int i = 0; i < 100; ++i) many.push_back("name_" + std::to_string(i));
+  for (const Json& allowed : json("metrics[0]", unknown_name("metric", "name_x", many)).at("allowed"))
+    CHECK(allowed.get<std::string>().starts_with("name_"));
+  const Json syntax = json("folder/file.json:2:10", "duplicate key 'name'");
+  CHECK(syntax.at("path") == "folder/file.json:2:10");
+  CHECK(syntax.at("line") == 2);
+  CHECK(syntax.at("column") == 10);
+  CHECK(syntax.at("given") == "name");
+}
+
 TEST_CASE("errors: paths that settings abbreviate") {
   const std::string text = example_scenario().dump();
   for (const auto& [setting, nearest] :

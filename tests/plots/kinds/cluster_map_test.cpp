@@ -93,6 +93,22 @@ TEST_CASE(
     CHECK(drawing_of(moving).html.find(step) != std::string::npos);
 }
 
+TEST_CASE("cluster maps of a stack: the last layer, or the chosen one, and the caption names it") {
+  const TemporaryFolder folder;
+  save<std::int64_t>(folder.path(), "test_labels", {2}, {0, 1});
+  save<double>(folder.path(), "test_probs_layer0", {2, 2}, {1, 0, 1, 0});
+  save<double>(folder.path(), "test_probs_layer1", {2, 2}, {0, 1, 1, 0});
+  const RunResults results = one_cell();
+  Json figure = {{"kind", "cluster_map"}, {"id", "m"}};
+  const HeatMap last = built_figure<HeatMap>(figure, results, folder.path());
+  CHECK(last.panels.at(0).values == std::vector<std::optional<double>>{1, 0, 0, 1});
+  CHECK(last.caption.find("test rows of each cluster in layer 1, first seed;") != std::string::npos);
+  figure["layer"] = 0;
+  const HeatMap first = built_figure<HeatMap>(figure, results, folder.path());
+  CHECK(first.panels.at(0).values == std::vector<std::optional<double>>{1, 0, 1, 0});
+  CHECK(first.caption.find("test rows of each cluster in layer 0, first seed;") != std::string::npos);
+}
+
 TEST_CASE("load maps: shares over the recorded steps, dead experts without one") {
   const TemporaryFolder folder;
   save<std::int64_t>(folder.path(), "recorded_steps", {2}, {0, 50});

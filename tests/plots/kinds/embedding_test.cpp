@@ -131,7 +131,7 @@ TEST_CASE("a token of a sequence of ids is a row: its id and its position") {
 
   // Arrays that do not belong together are refused, whatever their sizes.
   save(array_file(folder.path(), "cell", "test_probs"), {3, 3, 2}, std::vector<double>(18, .5));
-  CHECK_THROWS_WITH_AS(build(), doctest::Contains("has shape (2, 3), needs (3, 3) beside"), UserError);
+  CHECK_THROWS_WITH_AS(build(), doctest::Contains("has shape (2, 3), needs (3, 3) to match"), UserError);
 }
 
 TEST_CASE("a linear router's regions and rows, in the plane of two inputs, where its weights were saved") {
@@ -208,8 +208,7 @@ TEST_CASE("a linear router's regions and rows, in the plane of two inputs, where
   const Embedding mixed = built_figure<Embedding>(figure, two, folder.path());
   CHECK(mixed.panels.at(0).note.empty());
   CHECK(mixed.panels.at(1).note == "(no regions)");
-  CHECK(mixed.caption.find(" No regions of b: they are drawn of linear routers whose weights were saved.") !=
-        std::string::npos);
+  CHECK(mixed.caption.find(" No regions of b: they need a linear router of the inputs") != std::string::npos);
 
   // Rows of another router, whose largest scores are not the largest probabilities, decide nothing here.
   save(array_file(folder.path(), "cell", "router_weight"), {2, 3}, {0, 1, 1, 0, 1, -1});

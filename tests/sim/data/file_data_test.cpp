@@ -170,7 +170,7 @@ TEST_CASE("file: arrays that do not fit each other") {
   files.write("few", {49}, std::vector<std::int64_t>(49, 0));
   files.write("wide", {kRows, 4}, std::vector<double>(kRows * 4, 1));
   check_refused(files, with("targets", "short"), "data.targets",
-                "has shape (49, 2), needs (50, o) or (50,) beside data.inputs of shape (50, 3)");
+                "has shape (49, 2), needs (50, o) or (50,) to match data.inputs of shape (50, 3)");
   check_refused(files, with("inputs", "c"), "data.inputs", "has shape (50,), needs (n, d)");
   check_refused(files, with("targets", "cube"), "data.targets", "has shape (50, 1, 1), needs (50, o)");
   check_refused(files, with("labels", "few"), "data.labels", "has shape (49,), needs (50,)");

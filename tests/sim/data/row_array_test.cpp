@@ -53,7 +53,7 @@ TEST_CASE("axes: the first array gives the sizes, and later arrays have to agree
   const NpyReader flat = reader(values, {6, 4}, "--inputs");
   CHECK_THROWS_WITH_AS(
       axes.add(flat, {ArrayAxis::samples, ArrayAxis::tokens, ArrayAxis::width}),
-      "--inputs: the array has shape (6, 4), needs (2, 3, d) beside --probs of shape (2, 3, 4)", UserError);
+      "--inputs: the array has shape (6, 4), needs (2, 3, d) to match --probs of shape (2, 3, 4)", UserError);
   const NpyReader router = reader(values, {3, 8}, "--router");
   CHECK_THROWS_WITH_AS(axes.add(router, {ArrayAxis::experts, ArrayAxis::width}), doctest::Contains("(4, d)"),
                        UserError);

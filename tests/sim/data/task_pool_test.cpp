@@ -50,6 +50,16 @@ TEST_CASE("a pool: targets are linear, tasks lie in groups, one row is the signa
   }
 }
 
+TEST_CASE("a deviation beside a norm of the same rows is refused") {
+  TaskPoolOptions options;
+  options.noise_std = 2;
+  check(DataOptions(options));
+  options.noise_norm = 0.1;
+  CHECK_THROWS_WITH_AS(check(DataOptions(options)),
+                       "data.noise_std: given, but data.noise_norm sets the norm of the other rows",
+                       InvalidOption);
+}
+
 TEST_CASE("a pool with a support: further coordinates are tiny copies with one factor each") {
   TaskPoolOptions options;
   options.support = 6;

@@ -141,6 +141,13 @@ TEST_CASE("parameters of transformers, and dense ones that match a mixture") {
   CHECK(count_of(matched) == ends + attention + 2 * norm + network(11));
   own(matched).match = Match::active;
   CHECK(width_of(matched) == 8);  // 2 experts: 108 against 110
+  matched.shared_experts = 1;
+  CHECK(width_of(matched) == 11);  // 3 experts: 153 against 149
+  own(matched).match = Match::total;
+  CHECK(width_of(matched) == 15);  // 4 experts: 198 against 201
+  matched.shared_experts = 0;
+  matched.null_experts = 1;
+  CHECK(width_of(matched) == 12);  // a router of 24: 159 against 162
   ModelOptions tied = transformer();
   own(tied).tied_embedding = true;
   CHECK(count_of(transformer()) - count_of(tied) == (kWidth + 1) * kVocabulary);
@@ -182,10 +189,17 @@ TEST_CASE("what transformers cannot be") {
   options = transformer();
   options.router = StableRouterOptions{};
   check_refused(options, "model.router.kind",
-                "got \"stable\", which routes by the model's own inputs; those of a transformer are ids");
+                "got \"stable\", which routes by the model's own inputs; the inputs of a transformer are ids");
   options = transformer();
   own(options).match = Match::total;
   check_refused(options, "model.match", "given, but the transformer has mixtures; needs model.moe_layers []");
+  options = dense();
+  own(options).match = Match::active;
+  check(options);
+  options.gating.train = SoftGatingOptions{};
+  check_refused(options, "model.match",
+                "got \"active\", but model.gating.train \"soft\" has no number of experts for a row; needs "
+                "\"total\", or a gating with k");
   for (const char* const field : {R"("dropout": 0.1)", R"("causal": false)", R"("heads": 2)"}) {
     CAPTURE(field);
     options = resolve_options<ModelOptions>(Json::parse(std::string("{") + field + "}"));

@@ -150,14 +150,104 @@ TEST_CASE("what data, model, loss and training cannot be together") {
   check_refused(
       fit, [](ExperimentOptions& changed) { changed.model.expert = ExpertOptions::named("relu"); },
       "train.start",
-      "got \"warm\", needs a mixture of one layer whose router, gating.train and expert are "
-      "those of the data");
+      "got \"warm\", needs a mixture of one layer with the router, gating.train and expert of the data");
   check_refused(
       fit, [](ExperimentOptions& changed) { changed.model.router = LinearRouterOptions{}; },
       "model.router.bias", "missing; a warm start needs true");
   check_refused(
       fit, [](ExperimentOptions& changed) { changed.model.experts = 1; }, "model.experts",
       "got 1, needs the 2 components of data.measure for a warm start");
+}
+
+TEST_CASE("what a fit does not read is refused") {
+  const ExperimentOptions fit = small_fit();
+  check_refused(
+      fit, [](ExperimentOptions& changed) { changed.loss.task = "correlation"; }, "loss.task",
+      "got \"correlation\", but train.optimizer is \"lbfgs\", which fits by \"mse\"");
+  check_refused(
+      fit, [](ExperimentOptions& changed) { changed.model.gating.jitter = 0.1; }, "model.gating.jitter",
+      "given, but train.optimizer is \"lbfgs\", which takes no training steps");
+  ExperimentOptions selecting = fit;
+  selecting.train.start.reset();
+  selecting.model.gating.train = TopKGatingOptions{.k = 1};
+  check_refused(
+      selecting, [](ExperimentOptions& changed) { changed.model.gating.balance_rate = 0.1; },
+      "model.gating.balance_rate", "given, but train.optimizer is \"lbfgs\", which takes no training steps");
+  check_refused(
+      fit,
+      [](ExperimentOptions& changed) {
+        changed.model.router = LinearRouterOptions{.trainable = false, .bias = true};
+      },
+      "model.router.trainable",
+      "got false, but train.start \"warm\" places the router, too; needs true, or train.start \"cold\"");
+  ExperimentOptions cold = fit;
+  cold.model.router = LinearRouterOptions{.trainable = false, .bias = true};
+  cold.train.start = ColdStartOptions{};
+  check(cold);
+}
+
+TEST_CASE("what a fit by likelihood does not read is refused") {
+  ExperimentOptions fit = small_fit();
+  fit.train.start = BestStartOptions{};
+  fit.train.optimizer = LeastSquaresOptions{.likelihood = LikelihoodOptions{}};
+  const std::string alone = "given, but train.optimizer.likelihood maximises the likelihood alone";
+  const std::string without = "given, but train.optimizer.likelihood fits by EM and Newton steps, without it";
+  check_refused(
+      fit, [](ExperimentOptions& changed) { changed.loss.task = "correlation"; }, "loss.task", alone);
+  check_refused(
+      fit, [](ExperimentOptions& changed) { changed.loss.coefficient("z") = 0.1; }, "loss.z", alone);
+  check_refused(
+      fit,
+      [](ExperimentOptions& changed) {
+        changed.train.optimizer = LeastSquaresOptions{.memory = 5, .likelihood = LikelihoodOptions{}};
+      },
+      "train.optimizer.memory", without);
+  check_refused(
+      fit,
+      [](ExperimentOptions& changed) {
+        changed.train.optimizer = LeastSquaresOptions{.bound = 3, .likelihood = LikelihoodOptions{}};
+      },
+      "train.optimizer.bound", without);
+  check_refused(
+      fit,
+      [](ExperimentOptions& changed) { changed.model.gating.train = SoftGatingOptions{.skip_below = 0.1}; },
+      "model.gating.train.skip_below", without);
+  check_refused(
+      fit,
+      [](ExperimentOptions& changed) {
+        changed.model.router = LinearRouterOptions{.trainable = false, .bias = true};
+      },
+      "model.router.trainable", "got false, but train.optimizer.likelihood fits the gates, too; needs true");
+}
+
+TEST_CASE("what a frozen router leaves at its start is refused") {
+  ExperimentOptions frozen = small_experiment();
+  frozen.model.router = LinearRouterOptions{.trainable = false};
+  check_refused(
+      frozen, [](ExperimentOptions& changed) { changed.model.gating.train = NoisyTopKGatingOptions{.k = 2}; },
+      "model.gating.train.noise",
+      "got \"learned\", but the router does not learn, so its noise does not either; needs \"uniform\"");
+  check_refused(
+      frozen,
+      [](ExperimentOptions& changed) { changed.model.gating.train = TopPGatingOptions{.learnable = true}; },
+      "model.gating.train.learnable",
+      "got true, but the router does not learn, so its threshold does not either");
+}
+
+TEST_CASE("a field of a router whose other field makes it useless is refused") {
+  const ExperimentOptions small = small_experiment();
+  check_refused(
+      small, [](ExperimentOptions& changed) { changed.model.router = HashRouterOptions{.bits = 3}; },
+      "model.router.bits", "given, but model.router.of is \"token\"; only \"projection\" has bits");
+  check_refused(
+      small,
+      [](ExperimentOptions& changed) {
+        changed.model.router = SimilarityAwareRouterOptions{.tau_schedule = TauSchedule::geometric};
+      },
+      "model.router.tau_schedule", "given, but model.router.tau_end is not");
+  check_refused(
+      small, [](ExperimentOptions& changed) { changed.model.gating.balance_rule = BalanceRule::error; },
+      "model.gating.balance_rule", "given, but model.gating.balance_rate is not");
 }
 
 TEST_CASE("tokens of a sequence are rows to start at, and kinds of targets may be classes") {

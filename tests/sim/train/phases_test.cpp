@@ -133,10 +133,20 @@ TEST_CASE("what phases cannot be") {
   options.phases[1].keep_optimizer = false;
   check(options);
   options.phases[1].train.precision = TrainOptions::Precision::in_float;
-  check_refused(options, "phases[1].train.precision", "needs that of train: a model has one number type");
+  check_refused(options, "phases[1].train.precision",
+                "needs the precision of train: a model has one number type");
   options.phases[1].train.precision = TrainOptions::Precision::in_double;
   options.phases[1].train.lr.reset();
   check_refused(options, "phases[1].train.lr", "missing; train.optimizer \"adam\" needs it");
+  options = example();
+  options.phases = {phase_of(options, "first")};
+  options.model.gating.train = TopKGatingOptions{.k = 1};
+  options.model.gating.balance_rate = 0.1;
+  check(options);
+  options.phases[0].learns.router = false;
+  check_refused(options, "phases[0].learns",
+                "leaves out \"router\", but the biases of model.gating.balance_rate go on moving; needs "
+                "\"router\", or model.gating.balance_rate 0");
 }
 
 TEST_CASE("data of another shape end the training") {

@@ -110,6 +110,12 @@ TEST_CASE("what does not go together in training") {
   options.lr = 0.1;
   check_refused(options, "train.lr", "given, but train.optimizer is \"lbfgs\"");
   options = small_fit();
+  options.weight_decay.router = 0.1;
+  check_refused(options, "train.weight_decay", "given, but train.optimizer is \"lbfgs\"");
+  options = small_fit();
+  options.schedule = CosineScheduleOptions{};
+  check_refused(options, "train.schedule", "given, but train.optimizer is \"lbfgs\"");
+  options = small_fit();
   options.precision = TrainOptions::Precision::in_float;
   check_refused(options, "train.precision", "got \"float\"; train.optimizer \"lbfgs\" needs \"double\"");
   options = small_fit();

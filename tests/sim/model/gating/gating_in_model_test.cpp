@@ -103,7 +103,22 @@ TEST_CASE("two gatings of different kinds cannot both learn") {
   options.gating.eval = TopPGatingOptions{.learnable = true};
   CHECK_THROWS_WITH_AS(check(options), doctest::Contains("model.gating.eval: got \"topp\" with parameters"),
                        InvalidOption);
-  options.gating.train = NoisyTopKGatingOptions{.noise = NoisyTopKGatingOptions::Noise::uniform};
+  options.gating.train = TopPGatingOptions{};
+  options.gating.eval = NoisyTopKGatingOptions{.k = 1};
+  check(options);
+}
+
+TEST_CASE("a threshold of measuring that training does not learn is refused") {
+  ModelOptions options = model_with(SoftGatingOptions{});
+  options.gating.eval = TopPGatingOptions{.learnable = true};
+  CHECK_THROWS_WITH_AS(check(options),
+                       "model.gating.eval.learnable: got true, but nothing learns the threshold: "
+                       "model.gating.train is \"soft\"",
+                       InvalidOption);
+  options.gating.train = TopPGatingOptions{};
+  CHECK_THROWS_WITH_AS(check(options), doctest::Contains("model.gating.train.learnable is false"),
+                       InvalidOption);
+  options.gating.train = TopPGatingOptions{.learnable = true};
   check(options);
 }
 

@@ -1,4 +1,4 @@
-"""The border between Python's values and the compiled part: JSON texts, settings, arrays."""
+"""Converts Python values for the compiled part, and its messages for Python: JSON texts, settings, arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 _PYTHON_ROUTER = "python"
 
-# Python's names of what the program takes by options.
+# Options of the command line whose Python arguments have other names.
 _ARGUMENTS = {"NAME": "axis", "ID": "ids", "set": "overrides"}
 
 
@@ -32,15 +32,15 @@ def _argument(option: str) -> str:
     return _ARGUMENTS.get(option, option.replace("-", "_"))
 
 
-# What a message of the command line says otherwise in Python.
+# Phrases of the command line and their Python equivalents.
 _WORDS = (
     ("the same command", "the same call"),
-    ("see moelab check --list", "see moelab.kinds and docs/theorems.md"),
+    ("moelab check --list shows all", "docs/theorems.md lists all"),
     ("run --until-decided", "until_decided=True"),
 )
 
 
-def in_words_of_python(text: str) -> str:
+def to_python_names(text: str) -> str:
     """A message with options of the command line ("--expert-outputs") as arguments ("expert_outputs")."""
     for said, meant in _WORDS:
         text = text.replace(said, meant)
@@ -48,25 +48,25 @@ def in_words_of_python(text: str) -> str:
 
 
 def in_python(error: UserError) -> UserError:
-    """The error in words of Python."""
-    path = re.sub(r"^overrides ", "overrides.", _argument(in_words_of_python(error.path)))
-    message = in_words_of_python(error.message)
-    # Routers of Python have a kind of their own, which documents cannot name.
+    """The error with Python's names of arguments."""
+    path = re.sub(r"^overrides ", "overrides.", _argument(to_python_names(error.path)))
+    message = to_python_names(error.message)
+    # Routers written in Python have an internal kind that documents cannot name.
     for said, meant in ((f", {_PYTHON_ROUTER}", ""), (f"did you mean '{_PYTHON_ROUTER}'? Allowed", "allowed")):
         message = message.replace(said, meant)
     return UserError(path, message)
 
 
 def call(function: Callable[..., Result], *arguments: Any) -> Result:
-    """Calls the compiled part; its errors name arguments of Python."""
+    """Calls the compiled part. Its errors name Python arguments."""
     try:
         return function(*arguments)
     except UserError as error:
         raise in_python(error) from None
     except OSError as error:
-        if error.errno is not None:  # of a function of Python that was called back
+        if error.errno is not None:  # An exception of a Python callback.
             raise
-        raise OSError(in_words_of_python(str(error))) from None
+        raise OSError(to_python_names(str(error))) from None
 
 
 def _plain(value: Any) -> Any:
@@ -83,12 +83,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if hasattr(value, "functions") and hasattr(value, "trainable"):
-        raise TypeError("a router of moelab.routers serves moelab.train alone")
+        raise TypeError("a router of moelab.routers works only with moelab.train")
     raise TypeError(f"a value of type {type(value).__name__}")
 
 
 def _check_json(value: Any, path: str) -> None:
-    """Refuses what json would write, but not read back as it was."""
+    """Refuses values that json would write, but not read back unchanged."""
     pending = [(value, path, 0)]
     while pending:
         part, place, depth = pending.pop()
@@ -166,7 +166,7 @@ def settings(overrides: Mapping[str, Any] | None, path: str = "overrides") -> li
 
 
 def _is_text(value: str) -> bool:
-    """Whether the compiled part can take it: no half of a surrogate pair, no zero byte."""
+    """Whether the compiled part can read the text: no lone surrogate and no zero byte."""
     return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
@@ -207,7 +207,7 @@ def whole(value: Any, path: str, minimum: int, maximum: int) -> int:
 
 
 def shown(value: Any) -> str:
-    """The value as it stands in messages."""
+    """The value as messages show it."""
     form = repr(value)
     return form if len(form) <= 60 else f"{form[:57]}…"
 
