@@ -54,7 +54,7 @@ TEST_CASE("program: an answer to a full disk ends with status 3 and a sentence")
   }
   // An error that was to be told in JSON.
   CHECK(call({"exprot", "--json"}, full) == 3);
-  CHECK(file_text(full.string() + ".err").find("unknown verb 'exprot'") != std::string::npos);
+  CHECK(file_text(full.string() + ".err").find("unknown command 'exprot'") != std::string::npos);
   CHECK(call({"exprot"}, full) == 2);
 }
 
