@@ -214,8 +214,9 @@ TEST_CASE("what a language cannot be") {
   check_refused(options, "data.vocabulary", "got 6, needs a token for each of data.domains = 7");
   options.domains = 5;
   options.facts = {.pairs = 2, .rate = 0.1};
-  check_refused(options, "data.vocabulary",
-                "got 6, needs a token for each of data.domains = 5 besides the tokens of data.facts.pairs = 2");
+  check_refused(
+      options, "data.vocabulary",
+      "got 6, needs a token for each of data.domains = 5 besides the tokens of data.facts.pairs = 2");
   options = language();
   options.facts = {.pairs = kVocabulary, .rate = 0.1};
   check_refused(options, "data.facts.pairs", "got 6, needs fewer keys than tokens, data.vocabulary = 6");

@@ -188,8 +188,9 @@ TEST_CASE("what transformers cannot be") {
                 "got 2, but \"rotary\" positions need an even model.width / model.heads = 3");
   options = transformer();
   options.router = StableRouterOptions{};
-  check_refused(options, "model.router.kind",
-                "got \"stable\", which routes by the model's own inputs; the inputs of a transformer are ids");
+  check_refused(
+      options, "model.router.kind",
+      "got \"stable\", which routes by the model's own inputs; the inputs of a transformer are ids");
   options = transformer();
   own(options).match = Match::total;
   check_refused(options, "model.match", "given, but the transformer has mixtures; needs model.moe_layers []");
