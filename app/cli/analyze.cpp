@@ -250,9 +250,8 @@ class Analysis {
     if (!routing.has_probabilities()) {
       own.metrics = layer.metrics;
       own.skipped = layer.skipped;
-    }
-    if (is_single() && layer.metrics.contains("co_activation") && !own.metrics.contains("co_activation") &&
-        routing.has_probabilities()) {
+    } else if (is_single() && layer.metrics.contains("co_activation") &&
+               !own.metrics.contains("co_activation")) {
       own.metrics["co_activation"] = layer.metrics["co_activation"];
       own.skipped.erase("co_activation");
     }
@@ -490,15 +489,17 @@ class Analysis {
     Engine engine = kAnalysisSeeds.stream(Purpose::evaluation, kPairs);
     const std::vector<int> order = draw_permutation(engine, static_cast<int>(std::ssize(firsts_.front())));
     std::vector<std::uint16_t> shuffled(order.size());
-    for (Eigen::Index a = 0; a < count; ++a) {
-      for (Eigen::Index b = a + 1; b < count; ++b) {
-        const std::vector<std::uint16_t>&first = firsts_[size(a)], &other = firsts_[size(b)];
+    for (Eigen::Index b = 1; b < count; ++b) {
+      const std::vector<std::uint16_t>& other = firsts_[size(b)];
+      if (!other.empty())
+        std::transform(order.begin(), order.end(), shuffled.begin(),
+                       [&](int row) { return other[static_cast<std::size_t>(row)]; });
+      for (Eigen::Index a = 0; a < b; ++a) {
+        const std::vector<std::uint16_t>& first = firsts_[size(a)];
         if (!first.empty() && !other.empty()) {
           const ContingencyTable table = table_of(first, other);
           nmi(a, b) = nmi(b, a) = normalized_mutual_information(table).value_or(std::nan(""));
           ari(a, b) = ari(b, a) = adjusted_rand_index(table).value_or(std::nan(""));
-          std::transform(order.begin(), order.end(), shuffled.begin(),
-                         [&](int row) { return other[static_cast<std::size_t>(row)]; });
           chance(a, b) = chance(b, a) =
               normalized_mutual_information(table_of(first, shuffled)).value_or(std::nan(""));
         }

@@ -76,16 +76,15 @@ void ErrorList::add(const InvalidOption& error) {
 Json error_json(const ScenarioError& error) {
   const std::string& message = error.message();
   // What is given may hold any text, so its end is looked for from the end of the message.
-  std::optional<std::string> given, allowed, nearest;
+  std::optional<std::string> given, allowed, nearest, names;
   const std::size_t got = message.find("got "), needs = message.rfind(", needs ");
-  std::optional<std::string> names = between_marks(message, "llowed: ", "");
   if (const std::size_t unknown = message.find("unknown "); unknown != std::string::npos && got > unknown) {
     const std::string rest = message.substr(std::min(message.find('\'', unknown), message.size()));
     const std::size_t hint = rest.rfind("'; did you mean '"), list = rest.rfind("llowed: ");
     const std::size_t end = hint != std::string::npos ? hint : rest.rfind("';", list);
     if (end != std::string::npos && end > 0) given = rest.substr(1, end - 1);
     if (hint != std::string::npos) nearest = between_marks(rest.substr(hint), "did you mean '", "'?");
-    if (list != std::string::npos) names = rest.substr(list + std::string_view("llowed: ").size());
+    names = between_marks(rest.substr(std::min(list, rest.size())), "llowed: ", "");
   } else if (got != std::string::npos) {
     const std::size_t begin = got + std::string_view("got ").size();
     const std::size_t end = needs != std::string::npos && needs > begin ? needs : message.find(", ", begin);
@@ -93,6 +92,7 @@ Json error_json(const ScenarioError& error) {
   } else {
     given = between_marks(message, "duplicate key '", "'");
   }
+  if (!names) names = between_marks(message, "llowed: ", "");
   if (!names && needs != std::string::npos)
     allowed = message.substr(needs + std::string_view(", needs ").size());
   else if (!names)
