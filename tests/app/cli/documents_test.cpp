@@ -114,10 +114,7 @@ TEST_CASE("documents: fields that all kinds have stand in the reference once") {
   for (std::string line; std::getline(lines, line);)
     if (line.starts_with("| `records` |") || line.starts_with("| `test_samples` |")) ++rows[line];
   REQUIRE(rows.size() == 3);  // `records` of a search are another field
-  for (const auto& [line, count] : rows) {
-    CAPTURE(line);
-    CHECK(count == 1);
-  }
+  for (const auto& row : rows) CHECK_MESSAGE(row.second == 1, row.first);
   CHECK(scenario_reference().find("\n## claims.left of comparisons\n") != std::string::npos);
 }
 
