@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/scenario/checks.h"
+#include "app/scenario/errors.h"
 #include "sim/base/error.h"
 #include "sim/data/problem.h"
 #include "sim/model/model.h"
@@ -475,8 +476,9 @@ void check_settings(std::span<const Override> settings, std::span<const Arm> arm
 
 namespace {
 
-/// The error of the configuration with these overrides, if any. `document` receives the unresolved result.
-std::optional<UserError> error_with(const Json& base, std::span<const Override> overrides, Json& document) {
+/// The errors of the configuration with these overrides. `document` receives the unresolved result.
+std::vector<ScenarioError> errors_with(const Json& base, std::span<const Override> overrides,
+                                       Json& document) {
   document = base;
   try {
     apply_overrides(config_shape(), overrides, document);
@@ -485,9 +487,9 @@ std::optional<UserError> error_with(const Json& base, std::span<const Override> 
     complete(document, config, options);
     check_network(options.experiment.model, layout_of(options.experiment.data));
   } catch (const InvalidOption& error) {
-    return UserError(error.path(), error.message());
+    return errors_of(error);
   }
-  return std::nullopt;
+  return {};
 }
 
 /// Places an error at the override that causes it. This is the override that wrote the value. Otherwise it is
@@ -501,8 +503,11 @@ UserError explained(const UserError& error, const Json& base, std::span<const Ov
   if (is_at_override || moved.path() != error.path()) return moved;
   for (std::size_t count = 0; count <= overrides.size(); ++count) {
     Json unused;
-    const std::optional<UserError> found = error_with(base, overrides.first(count), unused);
-    if (!found || found->path() != error.path() || found->message() != error.message()) continue;
+    const std::vector<ScenarioError> found = errors_with(base, overrides.first(count), unused);
+    if (std::none_of(found.begin(), found.end(), [&](const ScenarioError& other) {
+          return other.path() == error.path() && other.message() == error.message();
+        }))
+      continue;
     if (count == 0) break;
     const Override& cause = overrides[count - 1];
     return {cause.place + cause.element, "makes " + error.path() + " wrong: " + error.message()};
@@ -569,6 +574,16 @@ CellExpansion::Configuration CellExpansion::configuration(const Json& document) 
   return made;
 }
 
+void CellExpansion::check_point(const Arm& arm, const std::vector<Override>& point) const {
+  std::vector<Override> overrides = arm.overrides;
+  overrides.insert(overrides.end(), point.begin(), point.end());
+  Json document;
+  ErrorList errors;
+  for (const ScenarioError& error : errors_with(base_, overrides, document))
+    errors.add(explained(error, base_, overrides, document));
+  errors.throw_any();
+}
+
 void CellExpansion::add_cells(const Arm& arm, std::size_t points,
                               const std::function<std::vector<Override>(std::size_t)>& point_at,
                               std::vector<Cell>& cells) {
@@ -581,12 +596,8 @@ void CellExpansion::add_cells(const Arm& arm, std::size_t points,
       apply_overrides(config_shape(), point, document);
       made = configuration(document);
     } catch (const InvalidOption&) {
-      std::vector<Override> overrides = arm.overrides;
-      overrides.insert(overrides.end(), point.begin(), point.end());
-      Json document;
-      const std::optional<UserError> error = error_with(base_, overrides, document);
-      if (!error) throw;
-      throw explained(*error, base_, overrides, document);
+      check_point(arm, point);
+      throw;
     }
     Cell cell;
     cell.arm = arm.name;

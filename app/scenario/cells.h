@@ -100,9 +100,12 @@ class CellExpansion {
   CellExpansion(const Json& base, const SeedFields& seeds);
 
   /// Appends the cells of an arm for all `points` and seeds. `point_at(i)` returns the overrides of point i.
-  /// Throws UserError at the wrong override of the first point that fails.
+  /// Throws the errors of the first point that fails, each at its wrong override.
   void add_cells(const Arm& arm, std::size_t points,
                  const std::function<std::vector<Override>(std::size_t)>& point_at, std::vector<Cell>& cells);
+
+  /// Throws the errors of an arm at a point, each at its wrong override.
+  void check_point(const Arm& arm, const std::vector<Override>& point) const;
 
  private:
   /// A part of a configuration, such as "model". Most cells share their parts with other cells.

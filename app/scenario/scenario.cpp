@@ -102,9 +102,8 @@ std::string nearest_file(const fs::path& file) {
   return nearest.empty() ? "" : nearest + ".json";
 }
 
-/// The path of the file that `file` extends.
-fs::path extended_file(const fs::path& file, const Json& document) {
-  const std::string place = file.string() + ": extends";
+/// The path of the file that `file` extends. Errors are at `place`.
+fs::path extended_file(const fs::path& file, const Json& document, const std::string& place) {
   const Json& given = document.at("extends");
   if (!given.is_string() || given.get_ref<const std::string&>().empty()) {
     throw UserError(place, "got " + abbreviated(given) + ", needs the path of a scenario file");
@@ -302,6 +301,38 @@ std::vector<std::vector<std::vector<Override>>> placed_points(const std::vector<
   return points;
 }
 
+std::string parent_of(const std::string& path) {
+  const std::size_t end = path.find_last_of(".[");
+  return end == std::string::npos ? path : path.substr(0, end);
+}
+
+/// Adds the errors of an arm at each step of each axis. The other axes stay at their first step, so the
+/// number of points is the sum of the axes' lengths.
+void check_each_step(const CellExpansion& expansion, const Arm& arm, const std::vector<SweepAxis>& axes,
+                     ErrorList& errors) {
+  constexpr std::size_t kMostSteps = 200;  // of an axis; a wrong value seldom stands behind so many
+  for (std::size_t varied = 0; varied < axes.size(); ++varied) {
+    for (std::size_t step = 0; step < std::min(axes[varied].steps.size(), kMostSteps); ++step) {
+      std::vector<Override> point;
+      for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+        const std::vector<Override>& own = axes[axis].steps[axis == varied ? step : 0];
+        point.insert(point.end(), own.begin(), own.end());
+      }
+      ErrorList found;
+      found.check([&] { expansion.check_point(arm, point); });
+      for (const ScenarioError& error : found.all()) {
+        // A path that is wrong whatever its value is told once.
+        const bool is_told =
+            std::any_of(errors.all().begin(), errors.all().end(), [&](const ScenarioError& other) {
+              return error.message().starts_with("makes ") && error.message() == other.message() &&
+                     parent_of(error.path()) == parent_of(other.path());
+            });
+        if (!is_told) errors.add(error);
+      }
+    }
+  }
+}
+
 void expand_cells(const Json& document, const Json& resolved, const Changes& changes, Scenario& scenario) {
   const std::vector<Arm> arms = read_arms(resolved);
   const std::vector<SweepAxis> axes = read_axes(resolved, arms, changes, scenario.tune);
@@ -329,7 +360,7 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
   }
   scenario.cells.reserve(static_cast<std::size_t>(count));
   CellExpansion expansion(base, seeds);
-  ErrorList errors;  // the first error of each arm
+  ErrorList errors;
   if (!axes.empty() && !axes.back().crossing.is_null()) {
     CrossingSearch crossing = CrossingSearch::read(axes.back().paths.front(), axes.back().crossing, resolved);
     if (scenario.crossing) crossing.placed = scenario.crossing->placed;
@@ -348,11 +379,12 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
   }
   for (const Arm& arm : arms) {
     const std::vector<SweepAxis> own = axes_of_arm(axes, arm.name);
-    errors.check([&] {
+    const bool is_right = errors.check([&] {
       expansion.add_cells(
           arm, count_points(own, static_cast<std::size_t>(kMaxCells)),
           [&](std::size_t i) { return sweep_point(own, i); }, scenario.cells);
     });
+    if (!is_right) check_each_step(expansion, arm, own, errors);
   }
   errors.throw_any();
 }
@@ -464,7 +496,8 @@ Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
 
 /// Corrects the value at a path, whose keys may contain dots. A misspelt part `unknown` of the key, or a
 /// misspelt name, becomes `nearest`. A number, or a value in the place of one (`needs_number`), becomes a
-/// number that most fields take. Any other value is removed. Returns whether the document has the value.
+/// number that most fields take. Any other value is removed, with its list if that gets empty. Returns
+/// whether the document has the value.
 bool correct(Json& value, std::string path, const std::string& unknown, const std::string& nearest,
              bool needs_number) {
   constexpr int kTypicalNumber = 2;
@@ -487,8 +520,9 @@ bool correct(Json& value, std::string path, const std::string& unknown, const st
     const std::string key = member.key();
     if (!is_within(path, key)) continue;
     if (key.size() < path.size()) {
-      if (correct(member.value(), path.substr(key.size()), unknown, nearest, needs_number)) return true;
-      continue;
+      if (!correct(member.value(), path.substr(key.size()), unknown, nearest, needs_number)) continue;
+      if (member.value() == Json::array()) value.erase(key);  // an empty list may be an error of its own
+      return true;
     }
     const Json given = member.value();
     if (unknown.empty() && !nearest.empty() && given.is_string()) {
@@ -509,9 +543,22 @@ bool correct(Json& value, std::string path, const std::string& unknown, const st
   return false;
 }
 
-std::string parent_of(const std::string& path) {
-  const std::size_t end = path.find_last_of(".[");
-  return end == std::string::npos ? path : path.substr(0, end);
+/// Writes a small value for a missing field. Returns whether the document has a place for it.
+bool fill_in(Json& document, const std::string& path) {
+  const Shape* const shape = find_shape(scenario_shape(), document, path);
+  const std::size_t dot = path.rfind('.');
+  Json* parent = &document;
+  std::string_view rest = dot == std::string::npos ? "" : std::string_view(path).substr(0, dot);
+  while (!rest.empty()) {
+    const std::string key(rest.substr(0, rest.find('.')));
+    if (!parent->is_object() || !parent->contains(key)) return false;
+    parent = &parent->at(key);
+    rest.remove_prefix(std::min(key.size() + 1, rest.size()));
+  }
+  const std::string key = path.substr(dot == std::string::npos ? 0 : dot + 1);
+  if (shape == nullptr || !parent->is_object() || parent->contains(key)) return false;
+  (*parent)[key] = small_value(*shape);
+  return true;
 }
 
 /// Whether the path is in a section that no cell depends on.
@@ -646,7 +693,9 @@ ErrorList later_errors(const InvalidOption& first, Json& document, const Changes
           error.message().starts_with("unknown key") || error.message().starts_with("unknown field");
       const std::string nearest = text_of("nearest");
       const bool needs_number = text_of("allowed").find("number") != std::string::npos;
+      const bool is_missing = error.message().starts_with("missing; needs ");
       is_changed |= (!is_key && nearest.empty() && entries.mark(error.path())) ||
+                    (is_missing && fill_in(document, error.path())) ||
                     correct(document, error.path(), is_key ? text_of("given") : "", nearest, needs_number) ||
                     entries.mark(error.path());
     }
@@ -709,12 +758,18 @@ ScenarioFile read_files(const fs::path& file, std::vector<UserError>& duplicates
       throw UserError(read.files.empty() ? "" : next.string(),
                       "got " + abbreviated(own) + ", needs a scenario: an object");
     }
-    check_version(own, next.string() + ": version");
+    const std::string before = read.files.empty() ? "" : next.string() + ": ";
     read.files.push_back(next.string());
     read.own_documents.push_back(own);
     read.texts.push_back(std::move(text));
-    if (!own.contains("extends")) break;
-    const fs::path extended = extended_file(next, own);
+    fs::path extended;
+    try {
+      check_version(own, before + "version");
+      if (!own.contains("extends")) break;
+      extended = extended_file(next, own, before + "extends");
+    } catch (const InvalidOption& error) {
+      throw at_file(error, read);
+    }
     earlier.insert(fs::canonical(next));
     if (earlier.contains(fs::canonical(extended))) {
       throw UserError(

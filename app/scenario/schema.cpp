@@ -649,6 +649,45 @@ Json resolve(const Shape& shape, const Json& given, const std::string& path) {
   return given;
 }
 
+Json small_value(const Shape& shape) {
+  const auto object_of = [](const std::vector<Field>& fields) {
+    Json object = Json::object();
+    for (const Field& field : fields)
+      if (!field.default_value) object[field.name] = small_value(field.shape);
+    return object;
+  };
+  switch (shape.type) {
+    case Shape::Type::boolean:
+      return false;
+    case Shape::Type::count:
+    case Shape::Type::real:
+      return std::clamp(1.0, shape.minimum, shape.maximum);
+    case Shape::Type::text:
+      return "text";
+    case Shape::Type::choice:
+      return shape.choices.front();
+    case Shape::Type::list: {
+      Json list = Json::array();
+      while (static_cast<double>(list.size()) < shape.minimum) list.push_back(small_value(*shape.element));
+      return list;
+    }
+    case Shape::Type::map:
+      return Json::object();
+    case Shape::Type::object:
+      return object_of(shape.fields);
+    case Shape::Type::variant: {
+      Json object = object_of(shape.kinds.front().fields);
+      object[shape.tag] = shape.kinds.front().name;
+      return object;
+    }
+    case Shape::Type::either:
+      return small_value(shape.alternatives.front());
+    case Shape::Type::any:
+      break;
+  }
+  return Json::object();
+}
+
 Json without_defaults(const Shape& shape, const Json& resolved) {
   const auto of_fields = [&](const std::vector<Field>& fields) {
     Json least = Json::object();

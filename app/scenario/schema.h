@@ -89,6 +89,9 @@ inline const Json kOptional = nullptr;
 /// suggests the nearest valid name.
 Json resolve(const Shape& shape, const Json& given, const std::string& path);
 
+/// A small value of this shape: its required fields, its first kind, the number 1 if the range has it.
+Json small_value(const Shape& shape);
+
 /// Removes all fields with default values, at every level: the smallest document that resolves to `resolved`.
 /// Fields that a later version adds with a default do not change the result.
 Json without_defaults(const Shape& shape, const Json& resolved);

@@ -92,6 +92,42 @@ TEST_CASE("errors: a file with twelve mistakes has one answer with twelve places
   CHECK(errors.size() == 13);
 }
 
+TEST_CASE("errors: every arm and every swept value, also beside a missing field") {
+  const std::vector<ScenarioError> errors = errors_in(R"({
+  "name": "many",
+  "data": {"generator": "gaussian_mixture", "clusters": 4, "dim": 6},
+  "model": {"experts": 4},
+  "train": {"steps": 10},
+  "arms": {
+    "a": {"model.router.kind": "cosin", "train.steps": -3},
+    "b": {"model.expertz": 4, "train.steps": -4}
+  },
+  "sweep": {
+    "model.experts": [0, 4, -1],
+    "data.clusters": [2, -2],
+    "model.router.temperature": [1, 2]
+  }
+})");
+  std::string all;
+  for (const ScenarioError& error : errors) all += error.path() + ": " + error.message() + "\n";
+  CAPTURE(all);
+  for (const auto& [path, line] : {std::pair("data.target", 3),
+                                   {"arms.a.model.router.kind", 7},
+                                   {"arms.a.train.steps", 7},
+                                   {"arms.b.model.expertz", 8},
+                                   {"arms.b.train.steps", 8},
+                                   {"sweep.model.experts[0]", 11},
+                                   {"sweep.model.experts[2]", 11},
+                                   {"sweep.data.clusters[1]", 12}}) {
+    const std::string place = path;
+    CAPTURE(place);
+    const ScenarioError* const error = error_at(errors, place);
+    REQUIRE(error);
+    CHECK(error->line == static_cast<std::size_t>(line));
+  }
+  CHECK(errors.size() == 8);
+}
+
 TEST_CASE("errors: twelve mistakes of other kinds, which different stages find") {
   const std::vector<ScenarioError> errors = errors_in(R"({
   "name": "kinds",

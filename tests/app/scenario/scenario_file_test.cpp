@@ -102,7 +102,7 @@ TEST_CASE("scenario file: what cannot be extended is refused with file and path"
   const Folder folder;
   folder.write("missing.json", R"({"extends": "bass.json", "name": "x"})");
   UserError error = folder.error_of("missing.json");
-  CHECK(error.path() == folder.file("missing.json").string() + ": extends");
+  CHECK(error.path() == "extends");
   CHECK(contains(error.message(), "got \"bass.json\", but there is no file"));
   CHECK(contains(error.message(), "did you mean 'base.json'?"));
 
@@ -204,7 +204,7 @@ TEST_CASE("scenario file: versions") {
     document["no_such_field"] = 1;  // the version is what is wrong: another format has other fields
     folder.write("other.json", document);
     const UserError error = folder.error_of("other.json");
-    CHECK(error.path() == folder.file("other.json").string() + ": version");
+    CHECK(error.path() == "version");
     CHECK(contains(error.message(), "but this program reads version 1 of the scenario format"));
     CHECK(contains(error.message(), "a newer one may") == (other == std::string("2")));
   }
