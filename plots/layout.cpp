@@ -252,7 +252,8 @@ Axis range_of(const std::vector<double>& values, bool logarithmic) {
       {*std::min_element(shown.begin(), shown.end()), *std::max_element(shown.begin(), shown.end())});
   const double least =
       logarithmic ? std::log10(1 + kLeastSpan) : std::max(1e-12, kLeastSpan * std::abs(high));
-  const double extra = std::max(kAxisMargin * (high - low), (least - (high - low)) / 2);
+  const bool is_zero = !logarithmic && low == 0 && high == 0;
+  const double extra = is_zero ? 1 : std::max(kAxisMargin * (high - low), (least - (high - low)) / 2);
   axis.low = backward(low - extra, logarithmic);
   if (logarithmic) axis.low = std::max(axis.low, std::numeric_limits<double>::min());
   axis.high = backward(high + extra, logarithmic);
@@ -276,11 +277,18 @@ void add_linear_ticks(Axis& axis, double least_step = 0) {
   const bool is_plain = step >= kLeastPlain && std::max(std::abs(axis.low), std::abs(axis.high)) < kMostPlain;
   // All labels have the decimals of the step.
   const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
-  // An end may be a tick, to rounding.
-  for (double count = std::ceil(axis.low / step - 1e-9); count * step <= axis.high + 1e-9 * step; ++count)
-    axis.ticks.emplace_back(count * step, is_plain
-                                              ? signed_text(fmt::format("{:.{}f}", count * step, decimals))
-                                              : tick_label(count * step + 0.0, false));  // + 0: not −0
+  // A range has at most ten steps. In a range of a few roundings, two multiples may be the same number.
+  constexpr int kMostTicks = 11;
+  const double first = std::ceil(axis.low / step - 1e-9);
+  for (int i = 0; i < kMostTicks; ++i) {
+    const double place = (first + i) * step;
+    // An end may be a tick, to rounding.
+    if (!(place <= axis.high + 1e-9 * step)) break;
+    const bool is_known = !axis.ticks.empty() && place <= axis.ticks.back().first;
+    if (is_known || place < axis.low - step / 2) continue;
+    axis.ticks.emplace_back(place, is_plain ? signed_text(fmt::format("{:.{}f}", place, decimals))
+                                            : tick_label(place + 0.0, false));  // + 0: not −0
+  }
 }
 
 /// Decades, or 1-2-5 steps where there are few of them; unlabelled ticks in between. An axis on which fewer

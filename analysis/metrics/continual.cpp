@@ -185,12 +185,11 @@ class ContinualMeter final : public ModelMeter<Real> {
     const int groups = *std::max_element(pool_.groups.begin(), pool_.groups.end()) + 1;
     const int labels = *std::max_element(sets.begin(), sets.end()) + 1;
     Matrix by_set = Matrix::Zero(groups, labels);
-    Vector of_expert = Vector::Zero(recent_.cols());
     for (Eigen::Index n = 0; n < recent_.rows(); ++n) {
       for (Eigen::Index m = 0; m < recent_.cols(); ++m)
         by_set(pool_.groups[size(n)], sets[size(m)]) += recent_(n, m);
     }
-    of_expert = recent_.colwise().sum().transpose();
+    const Vector of_expert = recent_.colwise().sum().transpose();
     values["routing_consistency"] = by_set.rowwise().maxCoeff().sum() / rounds_since;
     ContingencyTable table(0, labels);
     for (Eigen::Index g = 0; g < by_set.rows(); ++g) {
@@ -252,8 +251,7 @@ MetricGroup continual_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, ContinualMeter>(
       "continual",
       "tasks in sequence (train.rounds): what is kept of the tasks seen so far; losses under gating.eval, "
-      "expert_ "
-      "for the expert that computed a round",
+      "expert_ for the expert that computed a round",
       {metric("tasks_seen", false, "tasks that had a round so far", "tasks seen", "tasks"),
        metric("generalisation_error", true, "mean over rounds so far of the test loss of the round's task",
               "test loss of tasks seen", "tasks seen"),

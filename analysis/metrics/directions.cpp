@@ -52,8 +52,7 @@ MetricGroup directions_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, DirectionsMeter>(
       "directions",
       "clusters of single-index models: the directions w of the experts' first layers, ‖w‖ = 1, and the "
-      "router's "
-      "rows; uses no routing",
+      "router's rows; uses no routing",
       {metric("local_alignment", true, "mean over clusters c of max_w |w·w_c|",
               "alignment with local directions", "local"),
        metric("local_alignment_least", true, "the least over clusters c of max_w |w·w_c|",

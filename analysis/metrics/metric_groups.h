@@ -238,7 +238,7 @@ bool has_metric(const std::vector<std::string>& names);
 bool is_declared_positive(const std::string& name);
 /// Whether larger values of the metric are better.
 bool is_larger_better(const std::string& name);
-/// Whether another metric is 1 where this one is right-censored (observation.h).
+/// Whether another metric is 1 where this one is right-censored (result_table.h).
 bool may_be_censored(const std::string& metric);
 
 /// The name of the metric's group; empty when there is none.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "analysis/metrics/meters.h"
@@ -124,23 +125,31 @@ class PatchesMeter final : public ModelMeter<Real> {
         if (!(sums(i, e * stride + right) > sums(i, e * stride + 1 - right))) ++errors(e, k);
       }
     }
+    std::vector<Eigen::Index> seen;  // clusters that have test samples
+    for (Eigen::Index k = 0; k < clusters; ++k) {
+      if (samples[k] > 0) seen.push_back(k);
+    }
     double best = 0, others = 0;
     for (int e = 0; e < experts; ++e) {
-      const Eigen::RowVectorXd shares = errors.row(e).array() / samples.transpose().array().max(1);
+      const Eigen::RowVectorXd shares = errors.row(e)(seen).array() / samples(seen).transpose().array();
       best += shares.minCoeff();
-      others += (shares.sum() - shares.minCoeff()) / (clusters - 1);
+      if (seen.size() > 1)
+        others += (shares.sum() - shares.minCoeff()) / (static_cast<double>(seen.size()) - 1);
     }
     values["expert_best_error"] = best / experts;
-    values["expert_other_error"] = others / experts;
+    if (seen.size() > 1) values["expert_other_error"] = others / experts;
   }
 
   /// The cluster that the start of each expert predicts: argmax_k max_j v_k·w_j, with −w_j for the filters of
   /// the second of two outputs.
   std::vector<int> predicted_clusters(const TestMoment<Real>& moment, int layer, int experts) const {
     const Network<Real>& network = *moment.model.network;
+    // A later phase and a group of the last record do not see the start, so the start is drawn again. Without
+    // training rows a router may start elsewhere, but experts do not read them.
+    const Model<Real> start(moment.model.network, {setting_.seeds});
     const std::string name = "expert_weight" + network.layer_ending(layer);
     const auto& options = *setting_.experiment.model.expert.template as<FiltersExpertOptions>();
-    for (const NamedArray<Real>& array : network.arrays(moment.model.parameters)) {
+    for (const NamedArray<Real>& array : network.arrays(start.parameters)) {
       if (array.name != name) continue;
       const Matrix weights = widen(array.values, experts * array.shape[1], array.shape[2]);
       const Matrix products = weights * directions_->signals;
@@ -158,8 +167,10 @@ class PatchesMeter final : public ModelMeter<Real> {
   }
 
   void measure_start(const TestMoment<Real>& moment, int layer, ModelRows<Real>& rows, MetricValues& values) {
-    if (moment.step == 0) predicted_ = predicted_clusters(moment, layer, rows.experts());
-    if (predicted_.empty()) return;
+    const auto [place, is_new] = predicted_.try_emplace(layer);
+    std::vector<int>& predicted = place->second;
+    if (is_new) predicted = predicted_clusters(moment, layer, rows.experts());
+    if (predicted.empty()) return;
     const std::vector<int> modal =
         modal_clusters(rows.serving(), setting_.data.clusters().front().labels.front(), rows.experts(),
                        static_cast<int>(directions_->centres.cols()));
@@ -167,7 +178,7 @@ class PatchesMeter final : public ModelMeter<Real> {
     for (std::size_t e = 0; e < modal.size(); ++e) {
       if (modal[e] < 0) continue;
       ++served;
-      agree += modal[e] == predicted_[e] ? 1 : 0;
+      agree += modal[e] == predicted[e] ? 1 : 0;
     }
     if (served > 0) values["start_agreement"] = agree / served;
   }
@@ -197,7 +208,7 @@ class PatchesMeter final : public ModelMeter<Real> {
   MeterSetting<Real> setting_;
   const PatchDirections* directions_;
   bool has_centres_, has_filters_, has_own_;
-  std::vector<int> predicted_;  // at the start
+  std::map<int, std::vector<int>> predicted_;  // clusters of the start, by layer
 };
 
 }  // namespace
@@ -215,15 +226,17 @@ MetricGroup patches_metrics() {
        metric("score_spread", false, "mean over rows of ln r_max − ln r_min, of scores under softmax",
               "spread of scores", "spread of scores"),
        metric("expert_best_error", false,
-              "mean over experts m of min_k err_mk, err_mk the error of m alone on the samples of cluster k",
+              "mean over experts m of min_k err_mk, the error of m alone on the test samples of cluster k",
               "error of an expert on its best cluster", "best cluster", {&patch_centres}),
        metric("expert_other_error", false,
               "mean over experts m of the mean of err_mk over the other clusters",
               "error of an expert on other clusters", "other clusters", {&patch_centres}),
-       metric("start_agreement", false,
-              "share of experts with rows whose largest cluster is argmax_k max_j v_k·w_mj at the start",
-              "experts that serve the cluster of their start", "start decides",
-              {&needs::own_data, &patch_centres, &filter_experts}),
+       metric(
+           "start_agreement", false,
+           "share of experts with rows whose largest cluster is argmax_k max_j v_k·w_mj at the start of the "
+           "training",
+           "experts that serve the cluster of their start", "start decides",
+           {&needs::own_data, &patch_centres, &filter_experts}),
        metric("own_patch_share", false,
               "mean over classes of the largest share, over experts, of the class's own patches that an "
               "expert takes",

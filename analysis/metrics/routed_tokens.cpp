@@ -31,11 +31,15 @@ double entropy_of_counts(std::span<const double> counts) {
   return sum;
 }
 
+bool has_any(std::span<const double> counts) {
+  return std::any_of(counts.begin(), counts.end(), [](double count) { return count > 0; });
+}
+
 ContingencyTable table_of(std::span<const double> counts, std::size_t rows, std::size_t columns) {
   std::vector<std::size_t> used;
   for (std::size_t row = 0; row < rows; ++row) {
     const std::span<const double> own = counts.subspan(row * columns, columns);
-    if (std::any_of(own.begin(), own.end(), [](double count) { return count > 0; })) used.push_back(row);
+    if (has_any(own)) used.push_back(row);
   }
   ContingencyTable table(static_cast<Eigen::Index>(used.size()), static_cast<Eigen::Index>(columns));
   for (std::size_t i = 0; i < used.size(); ++i) {
@@ -101,13 +105,14 @@ void add_loads(std::span<const double> loads, RoutedValues& values) {
         std::accumulate(falling.begin(), falling.begin() + static_cast<std::ptrdiff_t>(most), 0.0) / total);
 }
 
-double binomial(int n, int k) {
+/// The probability that two independent uniform sets of K of E experts have no expert in common.
+double disjoint_probability(int experts, int k) {
   double value = 1;
-  for (int i = 0; i < k; ++i) value *= static_cast<double>(n - i) / (i + 1);
-  return n < k ? 0 : value;
+  for (int i = 0; i < k && value > 0; ++i) value *= static_cast<double>(experts - k - i) / (experts - i);
+  return value;
 }
 
-double percentile(std::vector<double>& sorted, double share) {
+double percentile(const std::vector<double>& sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
   const double rest = place - static_cast<double>(below);
@@ -254,7 +259,7 @@ void RoutedTokens::add(const RoutedToken& token) {
       ++of_token[static_cast<std::size_t>(chosen[0])];
     }
   }
-  if (!is_by_document_ && setting_.clusters > 0 && setting_.is_ordered) {
+  if (!is_by_document_ && has_cluster && setting_.is_ordered) {
     firsts_.push_back(chosen[0]);
     clusters_.push_back(token.cluster);
   }
@@ -350,7 +355,7 @@ RoutedValues RoutedTokens::values_of(std::span<const double> sums) const {
       chosen.insert(chosen.end(), own.begin() + 1, own.begin() + 1 + static_cast<std::ptrdiff_t>(count));
       first.insert(first.end(), own.begin() + 1 + static_cast<std::ptrdiff_t>(count), own.end());
     }
-    if (setting_.is_ordered && sums[kFirst] > 0) {
+    if (has_any(first)) {
       const ContingencyTable table = table_of(first, clusters(), count);
       double concentration = 0;
       for (Eigen::Index c = 0; c < table.rows(); ++c)
@@ -362,7 +367,7 @@ RoutedValues RoutedTokens::values_of(std::span<const double> sums) const {
       values.emplace_back("top1_cluster_nmi", normalized_mutual_information(table).value_or(0));
       values.emplace_back("dispatch_entropy", moelab::dispatch_entropy(table).value_or(0));
     }
-    values.emplace_back("topk_cluster_purity", purity_of(chosen, clusters(), count));
+    if (has_any(chosen)) values.emplace_back("topk_cluster_purity", purity_of(chosen, clusters(), count));
   }
   if (sums[kPairs] > 0 && partly_served_ == 0) {
     if (setting_.is_ordered) values.emplace_back("repeat_first", sums[kSameFirst] / sums[kPairs]);
@@ -437,7 +442,9 @@ std::map<std::string, std::string> RoutedTokens::skipped() const {
                                 : "needs --by-score";
     } else if (name.find("cluster") != std::string::npos || name == "dispatch_entropy") {
       why = setting_.clusters == 0 ? "needs --labels"
-                                   : "needs --by-score: ids in another order do not tell the first choice";
+            : setting_.is_ordered || name == "topk_cluster_purity"
+                ? "no token with a label has an expert"
+                : "needs --by-score: ids in another order do not tell the first choice";
     } else if (name.starts_with("token_")) {
       why =
           setting_.experts > kMostPairedExperts ? kTooManyExperts
@@ -468,6 +475,10 @@ RoutedValues RoutedTokens::of_counts(std::span<const std::int64_t> counts, int t
   if (top_k > 0) values.emplace_back("tokens", total / top_k);
   values.emplace_back("selections", total);
   add_loads(loads, values);
+  // Counts do not tell first choices, so `dead_experts` counts all of them.
+  const auto dead = std::find_if(values.begin(), values.end(),
+                                 [](const auto& value) { return value.first == "dead_experts_topk"; });
+  if (dead != values.end()) values.emplace_back("dead_experts", dead->second);
   return values;
 }
 
@@ -726,32 +737,37 @@ std::map<std::string, double> RoutedTokens::chance(Engine& engine) const {
   }
   if (sums[kPairs] > 0) {
     chance["repeat_first"] = 1.0 / count;
-    chance["repeat_any"] = 1 - binomial(count - k, k) / binomial(count, k);
+    chance["repeat_any"] = 1 - disjoint_probability(count, k);
   }
   if (!of_token_.empty()) {
     Engine own = engine;
     chance.merge(token_chance(own));
   }
   if (setting_.clusters < 2) return chance;
-  // Clusters permuted over documents, or over tokens.
+  // Clusters permuted over documents, or over tokens. What has no cluster keeps none.
   std::map<std::string, double> permuted;
   if (is_by_document_) {
-    const auto documents = static_cast<std::size_t>(setting_.documents);
-    for (int t = 0; t < kPermutations; ++t) {
-      const std::vector<int> order = draw_permutation(engine, setting_.documents);
-      std::vector<double> mixed(size_of_sums(), 0);
-      for (std::size_t d = 0; d < documents; ++d) {
-        const double* const own = &sums_[d * size_of_sums()];
-        for (std::size_t at = 0; at < clusters_at(); ++at) mixed[at] += own[at];
-        const std::vector<std::int64_t>& other = document_clusters_[static_cast<std::size_t>(order[d])];
-        const std::size_t cluster =
-            static_cast<std::size_t>(std::max_element(other.begin(), other.end()) - other.begin());
-        double* const to = &mixed[clusters_at() + cluster * (1 + 2 * experts())];
-        to[0] += own[kTokens];
-        for (std::size_t e = 0; e < experts(); ++e) {
-          to[1 + e] += own[loads_at() + e];
-          to[1 + experts() + e] += own[firsts_at() + e];
-        }
+    const std::size_t width = 1 + 2 * experts();
+    std::vector<std::size_t> cluster_of;  // of each document with tokens of a cluster
+    std::vector<double> own_sums;         // tokens, loads and first choices of these documents
+    for (std::size_t d = 0; d < document_clusters_.size(); ++d) {
+      const std::vector<std::int64_t>& own = document_clusters_[d];
+      const auto most = std::max_element(own.begin(), own.end());
+      if (*most == 0) continue;
+      cluster_of.push_back(static_cast<std::size_t>(most - own.begin()));
+      own_sums.resize(own_sums.size() + width, 0);
+      double* const to = &own_sums[own_sums.size() - width];
+      const double* const from = &sums_[d * size_of_sums() + clusters_at()];
+      for (std::size_t at = 0; at < clusters() * width; ++at) to[at % width] += from[at];
+    }
+    for (int t = 0; t < kPermutations && !cluster_of.empty(); ++t) {
+      const std::vector<int> order = draw_permutation(engine, static_cast<int>(cluster_of.size()));
+      std::vector<double> mixed = sums;
+      std::fill(mixed.begin() + static_cast<std::ptrdiff_t>(clusters_at()), mixed.end(), 0);
+      for (std::size_t i = 0; i < cluster_of.size(); ++i) {
+        const std::size_t cluster = cluster_of[static_cast<std::size_t>(order[i])];
+        for (std::size_t at = 0; at < width; ++at)
+          mixed[clusters_at() + cluster * width + at] += own_sums[i * width + at];
       }
       for (const auto& [name, value] : values_of(mixed)) {
         if (name.find("cluster") != std::string::npos || name == "dispatch_entropy")
@@ -764,7 +780,7 @@ std::map<std::string, double> RoutedTokens::chance(Engine& engine) const {
       shuffle(engine, shuffled);
       std::vector<double> counts(clusters() * experts(), 0);
       for (std::size_t i = 0; i < shuffled.size(); ++i) {
-        if (shuffled[i] >= 0 && firsts_[i] >= 0)
+        if (firsts_[i] >= 0)
           ++counts[static_cast<std::size_t>(shuffled[i]) * experts() + static_cast<std::size_t>(firsts_[i])];
       }
       const ContingencyTable table = table_of(counts, clusters(), experts());

@@ -49,7 +49,7 @@ struct RoutedToken {
   std::int64_t token = -1;
 };
 
-/// Values by name, in the order of routed_metrics().
+/// Values by name. A metric without a value is absent.
 using RoutedValues = std::vector<std::pair<std::string, double>>;
 
 /// Documents that a bootstrap draws again: the places of each domain's documents.
@@ -75,7 +75,7 @@ class RoutedTokens {
   const RoutedSetting& setting() const { return setting_; }
 
   void add(const RoutedToken& token);
-  /// Loads alone (E), of counts.
+  /// The metrics of `counts` (E), the tokens or selections of each expert. `top_k` is 0 if unknown.
   static RoutedValues of_counts(std::span<const std::int64_t> counts, int top_k);
 
   RoutedValues values() const;
@@ -163,7 +163,7 @@ class RoutedTokens {
   int last_document_ = -1, last_position_ = -1;
   std::int64_t tied_ = 0, tied_first_ = 0, partly_served_ = 0;
   std::vector<double> least_, most_;
-  std::vector<int> firsts_, clusters_;                        // of all tokens, where documents are unknown
+  std::vector<int> firsts_, clusters_;  // of tokens with a cluster, where documents are unknown
   std::vector<std::vector<std::int64_t>> document_clusters_;  // tokens of each cluster, by document
 };
 

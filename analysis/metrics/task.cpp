@@ -106,14 +106,15 @@ class ReplacedMeter final : public ModelMeter<Real> {
   ReplacedMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting)
       : data_(setting.data), applies_(!unmet_need("test_loss_kept", setting.subject)) {
     if (!applies_) return;
-    // Only the seeds decide which rows are replaced: rows of zeros show them.
+    // Only the seeds decide which rows are replaced. Rows of ones show them, since a replacement of scale 0
+    // is a row of zeros.
     const Layout& layout = data_.layout();
-    Matrix inputs = Matrix::Zero(data_.samples(), layout.sample_dim());
+    Matrix inputs = Matrix::Ones(data_.samples(), layout.sample_dim());
     contaminate(setting.subject.data().contamination, layout, setting.seeds, inputs);
     const Eigen::Index width = layout.target_per_token ? layout.input_dim : inputs.cols();
     const MatrixView rows(inputs.data(), inputs.size() / width, width);
     for (Eigen::Index i = 0; i < rows.rows(); ++i) {
-      if (rows.row(i).isZero(0)) kept_.push_back(i);
+      if ((rows.row(i).array() == 1).all()) kept_.push_back(i);
     }
   }
 

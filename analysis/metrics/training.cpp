@@ -1,9 +1,13 @@
+/// What training itself reports: its costs, the steps to a target, the errors of population gradients, and
+/// auxiliary losses.
+
 #include <cmath>
 
 #include "analysis/metrics/meters.h"
 #include "sim/train/measured_gradients.h"
 
 namespace moelab {
+
 MetricGroup training_metrics() {
   MetricGroup group = metric_group(
       "training", "how long training was and how it ended; uses no routing",
@@ -148,7 +152,9 @@ MetricGroup gradient_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, GradientMeter>(
       "gradient",
       "how well population gradients are known; empty for sample gradients; uses the routing of training",
-      {metric("population_gradient_norm", true, "norm of the gradient, mean over 8 independent rules",
+      {metric("population_gradient_norm", true,
+              "norm of the gradient, mean over 8 independent rules; its square exceeds that of the exact "
+              "gradient by standard error² ÷ 8 on average",
               "norm of the population gradient", "gradient"),
        metric("population_gradient_standard_error", true,
               "standard error of a single rule's gradient, as a norm",

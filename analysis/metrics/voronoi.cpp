@@ -52,9 +52,10 @@ struct Alignment {
 
 Alignment best_alignment(const Differences& differences, const Vector& weights, Eigen::Index shifted) {
   const std::size_t fits = differences.size(), components = differences.front().size();
-  Alignment best;
   double least = std::numeric_limits<double>::infinity();
   std::vector<int> cells(fits, 0);
+  // The first map remains if no map has a finite cost.
+  Alignment best{cells, Eigen::RowVectorXd::Zero(differences[0][0].gate.size())};
   for (std::size_t place = 0; place < fits;) {
     Eigen::RowVectorXd shift = Eigen::RowVectorXd::Zero(differences[0][0].gate.size());
     double cost = 0;

@@ -286,10 +286,16 @@ bool is_positive_side(const ClaimSide& side, const RowIndex& rows,
 
 namespace {
 
-/// The name of a side's metric without an evaluation's name; empty unless the side is one metric of one arm.
+constexpr const char* kStepsToTarget = "steps_to_target";
+
+/// The name of a side's metric without an evaluation's name. Empty for steps to a target, and unless the side
+/// is one metric of one arm.
 std::string plain_metric(const ClaimSide& side) {
   const bool is_plain = !side.is_constant() && side.relative_to.empty() && side.distance_from.empty();
   if (!is_plain || side.metric.find(' ') != std::string::npos) return "";
+  // What follows the dot of "steps_to_target.test_nmse_top1" names an entry of the scenario, not a metric.
+  const std::string first = side.metric.substr(0, side.metric.find('.'));
+  if (first == kStepsToTarget || first == censored_name(kStepsToTarget)) return "";
   const std::size_t dot = side.metric.rfind('.');
   return dot == std::string::npos ? side.metric : side.metric.substr(dot + 1);
 }

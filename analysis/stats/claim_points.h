@@ -60,7 +60,7 @@ PointedClaim find_points(const Trend& claim, const Regime& regime, const RowInde
 
 /// The paired observations of a claim at one point, one pair per seed. Factors are not applied.
 struct ClaimPairs {
-  std::vector<Interval> left, right;  ///< see observed() in observation.h
+  std::vector<Interval> left, right;  ///< see observed() in result_table.h
   std::string problem;                ///< why a pair is incomplete; empty if all pairs are complete
   int lost_left = 0, lost_right = 0;  ///< seeds where only one side diverged, if diverged cells lose
   bool are_untaught = false;          ///< no gradient of the task reaches the routers of both sides

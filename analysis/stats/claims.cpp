@@ -363,8 +363,10 @@ void apply_losses(const Losses& losses, ClaimPoint& point) {
                        losses.supporting + losses.opposing, point.pairs + losses.supporting + losses.opposing,
                        losses.supporting, losses.opposing));
   const bool holds = point.verdict == Verdict::reproduced || point.verdict == Verdict::equivalent;
-  if ((holds && losses.opposing > 0) || (point.verdict == Verdict::refuted && losses.supporting > 0))
+  if ((holds && losses.opposing > 0) || (point.verdict == Verdict::refuted && losses.supporting > 0)) {
     point.verdict = Verdict::inconclusive;
+    point.p_values.reset();  // they are of the other pairs alone
+  }
 }
 
 /// Sets verdict, p values and seeds_to_decide from point.signs if signs decide the claimed range of l / r
@@ -633,6 +635,16 @@ ClaimResult evaluate_claim(const Claim& claim, const RowIndex& rows, const Metri
 }
 
 }  // namespace
+
+std::string verdict_counts(const std::vector<std::string>& verdicts) {
+  std::string text;
+  for (const Verdict verdict : {Verdict::reproduced, Verdict::refuted, Verdict::equivalent,
+                                Verdict::inconclusive, Verdict::excluded}) {
+    const auto count = std::count(verdicts.begin(), verdicts.end(), to_string(verdict));
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(verdict));
+  }
+  return text;
+}
 
 std::string to_string(Verdict verdict) {
   switch (verdict) {

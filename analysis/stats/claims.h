@@ -216,7 +216,10 @@ enum class Verdict {
 };
 std::string to_string(Verdict verdict);
 
-/// P values of a point (significance.h), without Bonferroni correction.
+/// "2 reproduced, 1 excluded" of the verdicts of claims, by name.
+std::string verdict_counts(const std::vector<std::string>& verdicts);
+
+/// P values of a point (intervals.h), without Bonferroni correction.
 struct PointPValues {
   double supporting = 1;                            ///< for the claim
   double opposing = 1;                              ///< for the opposite of the claim
@@ -346,7 +349,7 @@ struct DecisionRule {
   /// inside it.
   std::optional<Interval> negligible;
   int tests = 1;  ///< number of points; each could refute the claim
-  /// Confidence sequences (sequences.h) replace these intervals and tests, from kLeastSequentialPairs pairs
+  /// Confidence sequences (intervals.h) replace these intervals and tests, from kLeastSequentialPairs pairs
   /// on. They stay valid however often you look. A point is uninformative if the sequences of both means lie
   /// at or above 1. It stays undecided if only the means do.
   bool is_sequential = false;

@@ -120,6 +120,15 @@ std::size_t median_rank(std::size_t count) {
   return rank;
 }
 
+/// The interval of the median of known values. Its ends are infinite with too few values.
+Interval median_interval(std::vector<double> values, bool is_sequential) {
+  if (is_sequential) return sign_sequence_interval(values);
+  const std::size_t rank = median_rank(values.size());
+  if (rank == 0) return {-kUnbounded, kUnbounded};
+  std::sort(values.begin(), values.end());
+  return {values[rank - 1], values[values.size() - rank]};
+}
+
 MeanEstimate raw_estimate(const std::vector<double>& values, bool is_sequential) {
   MeanEstimate estimate = mean_estimate(values);
   if (is_sequential && estimate.interval)
@@ -301,24 +310,22 @@ BandPoint median_point(double x, const std::vector<std::optional<Interval>>& see
   BandPoint point;
   point.x = x;
   std::vector<Interval> observations;
-  std::vector<double> values;
+  std::vector<double> lows, highs;
   for (const std::optional<Interval>& seed : seeds) {
     point.seeds.push_back(seed && is_exact(*seed) ? std::optional(seed->low) : std::nullopt);
     if (!seed) continue;
     observations.push_back(*seed);
-    values.push_back(seed->low);
+    lows.push_back(seed->low);
+    highs.push_back(seed->high);
   }
-  if (values.empty()) return point;
+  if (lows.empty()) return point;
   const Median median = median_of(observations);
   point.mean = median.value;
   point.is_open = median.is_open;
-  if (is_sequential) {
-    set_interval(sign_sequence_interval(values), point);
-    return point;
-  }
-  std::sort(values.begin(), values.end());
-  if (const std::size_t rank = median_rank(values.size()); rank > 0)
-    set_interval(Interval{values[rank - 1], values[values.size() - rank]}, point);
+  const double low = median_interval(lows, is_sequential).low;
+  if (!std::isfinite(low)) return point;
+  point.low = low;
+  point.high = median_interval(highs, is_sequential).high;
   return point;
 }
 

@@ -147,8 +147,9 @@ Median median_of(std::span<const Interval> observations);
 
 struct BandPoint {
   double x = 0;
-  std::optional<double> mean = {};            ///< none if no seed has a value
-  std::optional<double> low = {}, high = {};  ///< 95 % interval; none with too few values
+  std::optional<double> mean = {};  ///< none if no seed has a value
+  /// 95 % interval; none with too few values. `high` may be infinite, see median_point().
+  std::optional<double> low = {}, high = {};
   /// By seed index. None if the cell diverged, failed or is missing, or the value is censored.
   std::vector<std::optional<double>> seeds = {};
   bool is_open = false;  ///< the median is above `mean`, by how much is not known
@@ -167,8 +168,10 @@ BandPoint band_point(double x, std::vector<std::optional<double>> seeds, bool po
 
 /// The median over seeds, with an interval of at least 95 % (none below 6 seeds). Values may be
 /// right-censored. The interval goes from the k-th least to the k-th largest value, with the largest k such
-/// that 2 P(Bin(n, 1/2) < k) ≤ .05, or it is the interval of the sign sequence. Censored values count at
-/// their lower ends.
+/// that 2 P(Bin(n, 1/2) < k) ≤ .05, or it is the interval of the sign sequence. Its lower end is one of the
+/// observations' lower ends, and its upper end one of their upper ends. So `high` is infinite if a censored
+/// value bounds the median from above. There is no interval if its lower end is infinite. `mean` is the
+/// median of the lower ends.
 BandPoint median_point(double x, const std::vector<std::optional<Interval>>& seeds, bool is_sequential);
 
 }  // namespace moelab

@@ -101,7 +101,9 @@ struct Line {
 /// The weighted regression of y on x.
 Line regress(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights);
 
-/// 1 / v(n), see estimate_rate(). All equal if no variance is known or all are zero.
+/// 1 / v(n) at each size, with v(n) = (s²(n) + m) / 2. s²(n) is the variance of ln e(n) over repetitions
+/// (ddof 1), and m is its mean over the sizes where it is known. At the other sizes v(n) = m. All weights are
+/// equal if no variance is known or all are zero.
 std::vector<double> size_weights(const RateData& data);
 
 // Comparison of laws, as far as the given sizes allow
@@ -125,7 +127,7 @@ struct LawComparison {
 };
 
 /// Holds out each size in turn. A law's constant C, and τ ≥ 0 of the logarithmic law, are fitted to the means
-/// of ln e at the other sizes with weights 1 / v(n) as in estimate_rate(). The held-out errors have the
+/// of ln e at the other sizes with the weights 1 / v(n) of size_weights(). The held-out errors have the
 /// log-likelihood −(ln e − ln Ĉ ĝ(n))² / 2 v(n) up to a common constant. Held-out errors give no advantage to
 /// a law with more parameters.
 LawComparison compare_laws(const RateData& data);

@@ -151,7 +151,8 @@ CheckFinding every_instance(int hits, int instances, std::string error_origin, C
 CheckFinding measured_frequency(int hits, int instances, double predicted, double unit,
                                 CheckDetails details) {
   CheckFinding finding = every_instance(
-      hits, instances, fmt::format("4 standard errors, and half of the last digit given, {}", unit / 2),
+      hits, instances,
+      fmt::format("{} standard errors, and half of the last digit given, {}", kStandardErrors, unit / 2),
       std::move(details));
   finding.predicted = predicted;
   finding.error_bound = kStandardErrors * std::sqrt(predicted * (1 - predicted) / instances) + unit / 2;

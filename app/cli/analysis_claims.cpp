@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <sstream>
 
 #include "app/cli/analyze.h"
 #include "app/scenario/claim_reader.h"
@@ -20,11 +21,12 @@ void add_analysis(const ArrayAnalysis& analysis, const char* arm, const std::set
     for (std::size_t at = 0; at < documents.size(); ++at) {
       ResultRow& row = table.rows.emplace_back();
       row.arm = arm;
-      row.seed = documents[at].get<int>();
+      row.seed = documents.at(at).get<int>();
       row.point.emplace_back("layer", SweepValue(layer.layer));
       row.state = "done";
       for (const auto& [name, values] : layer.documents.items()) {
-        if (name != "document" && values[at].is_number()) row.metrics[name] = values[at].get<double>();
+        const Json& value = values.at(at);
+        if (name != "document" && value.is_number()) row.metrics[name] = value.get<double>();
       }
     }
   }
@@ -66,10 +68,10 @@ std::vector<ClaimResult> judge_analyses(const ArrayAnalysis& own, const ArrayAna
   const Json& measured = layer_of(own, *layers.begin())->documents;
   Json written = Json::array();
   for (const std::string& claim : claims) {
-    const std::size_t space = claim.find(' ');
-    const std::string metric = claim.substr(0, space),
-                      op = space == std::string::npos ? "" : claim.substr(claim.find_last_of(' ') + 1);
-    if (op != "<" && op != ">")
+    std::istringstream words(claim);
+    std::string metric, op, more;
+    words >> metric >> op >> more;
+    if ((op != "<" && op != ">") || !more.empty())
       throw UserError(
           "--claim",
           fmt::format("got '{}', needs a metric and < or >, such as \"routing_entropy <\"", claim));

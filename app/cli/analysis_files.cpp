@@ -10,6 +10,7 @@
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/metrics/routed_tokens.h"
 #include "app/cli/verbs.h"
+#include "app/run/figures.h"
 #include "app/store/durable_file.h"
 #include "app/store/provenance.h"
 #include "plots/report/report.h"
@@ -100,14 +101,19 @@ std::string matrices_csv(const ArrayAnalysis& analysis, const std::string& name)
   return "row,column,value\n" + text;
 }
 
-/// One line for each layer and document. Empty without documents, or for many.
+/// One line for each layer and document, a column for each metric that some layer has. Empty without
+/// documents, or for many.
 std::string documents_csv(const ArrayAnalysis& analysis) {
-  const Json& first = analysis.layers.front().documents;
-  if (first.empty()) return "";
   std::vector<std::string> names;
-  for (const auto& [name, unused] : first.items()) names.push_back(name);
+  for (const LayerAnalysis& layer : analysis.layers) {
+    for (const auto& [name, unused] : layer.documents.items()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  if (names.empty()) return "";
   std::string text = fmt::format("layer,{}\n", fmt::join(names, ","));
   for (const LayerAnalysis& layer : analysis.layers) {
+    if (layer.documents.empty()) continue;
     for (std::size_t at = 0; at < layer.documents.at("document").size(); ++at) {
       text += std::to_string(layer.layer);
       for (const std::string& name : names)
@@ -369,9 +375,8 @@ std::vector<std::filesystem::path> write_analysis(const ArrayAnalysis& analysis,
   if (!draws) return written;
   const std::filesystem::path figures = folder / "figures";
   make_folder(figures);
-  for (const Drawing& drawing : analysis_drawings(analysis)) {
-    for (const std::filesystem::path& file : render(drawing, figures)) written.push_back(file);
-  }
+  for (const Drawing& drawing : analysis_drawings(analysis))
+    publish_drawing(drawing, folder, figures, written);
   return written;
 }
 

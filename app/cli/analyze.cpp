@@ -21,6 +21,7 @@
 #include "app/cli/array_rows.h"
 #include "app/cli/verbs.h"
 #include "app/report/claim_results.h"
+#include "app/store/durable_file.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -382,7 +383,7 @@ class Analysis {
         layer.intervals[name] = Json::array({interval.low, interval.high});
     }
     if (at > 0) return;
-    constexpr int kFewest = 4, kEnough = 10;
+    constexpr int kEnough = 10;
     if (!tokens.is_by_document()) {
       own.checks.push_back(fmt::format(
           "no intervals, and no metrics of each document: the sums of {} would take too much memory{}",
@@ -390,9 +391,9 @@ class Analysis {
           cluster_of_.empty() ? ""
                               : "; chance levels permute clusters over tokens, so they are lower than "
                                 "over documents"));
-    } else if (fewest < kFewest) {
+    } else if (fewest < kFewestDocuments) {
       own.checks.push_back(fmt::format("no intervals: {} in a domain, and a bootstrap needs {}",
-                                       counted(fewest, "document"), kFewest));
+                                       counted(fewest, "document"), kFewestDocuments));
     } else {
       own.checks.push_back(fmt::format(
           "intervals are 95 % percentile intervals of {} bootstrap draws of documents within their domain{}",
@@ -537,7 +538,6 @@ class Analysis {
       const std::vector<std::int64_t>& counts = routing_.counts[at];
       for (const auto& [name, value] : RoutedTokens::of_counts(counts, routing_.top_k))
         layer.metrics[name] = value;
-      layer.metrics["dead_experts"] = layer.metrics["dead_experts_topk"];
       for (const RoutedMetric& metric : routed_metrics()) {
         if (!layer.metrics.contains(metric.name)) layer.skipped[metric.name] = "counts alone do not tell it";
       }
@@ -672,6 +672,17 @@ std::size_t longest_name(std::initializer_list<const Json*> objects) {
   return width;
 }
 
+/// The entries that some layer has. The first layer with an entry gives its value.
+Json in_some_layer(const ArrayAnalysis& analysis, Json LayerAnalysis::*entries) {
+  Json all = analysis.layers.front().*entries;
+  for (const LayerAnalysis& layer : analysis.layers) {
+    for (const auto& [name, value] : (layer.*entries).items()) {
+      if (!all.contains(name)) all[name] = value;
+    }
+  }
+  return all;
+}
+
 /// A table of the layers' metrics: a column for each of few layers, their mean and range for many.
 std::string layers_text(const ArrayAnalysis& analysis) {
   const Json& settings = analysis.settings;
@@ -682,7 +693,7 @@ std::string layers_text(const ArrayAnalysis& analysis) {
   if (settings.contains("clusters")) text += fmt::format(", {} clusters", settings.at("clusters").dump());
   if (settings.contains("documents")) text += fmt::format(", {} documents", settings.at("documents").dump());
   text += fmt::format(", {}\n\n", counted(analysis.layers.size(), "layer"));
-  const Json& names = analysis.layers.front().metrics;
+  const Json names = in_some_layer(analysis, &LayerAnalysis::metrics);
   const std::size_t width = std::max(longest_name({&names}), longest_name({&analysis.metrics}));
   constexpr std::size_t kMostColumns = 8;
   const bool has_columns = analysis.layers.size() <= kMostColumns;
@@ -857,11 +868,12 @@ struct AnalyzeOptions {
   }
 };
 
-/// An analysis.json that --out wrote.
-ArrayAnalysis analysis_of_file(const std::filesystem::path& file) {
+/// Judges the claims of --claim against an analysis.json that --out wrote.
+std::vector<ClaimResult> judge_against(const ArrayAnalysis& own, const std::filesystem::path& file,
+                                       const std::vector<std::string>& claims) {
   const Json answer = read_json_file(file);
   try {
-    return analysis_of(answer);
+    return judge_analyses(own, analysis_of(answer), claims, "--against");
   } catch (const Json::exception&) {
     throw UserError("--against", fmt::format("'{}' is no analysis.json of `analyze --out`", file.string()));
   }
@@ -873,12 +885,16 @@ int analyze(const AnalyzeOptions& options) {
                     "missing; --against and --claim go together");
   if (options.figures && options.out.empty())
     throw UserError("--figures", "needs the folder that --out names");
+  if (!options.out.empty()) {
+    check_output_folder(options.out, "--out");
+    check_written_file(options.out / "analysis.json", "--out");
+    if (options.figures) check_output_folder(options.out / "figures", "--out");
+  }
   AnalyzedArrays arrays = options.arrays;
   if (!options.model.empty()) arrays.model = read_json_file(options.model);
   const ArrayAnalysis analysis = analyze_arrays(arrays);
   std::vector<ClaimResult> judged;
-  if (!options.against.empty())
-    judged = judge_analyses(analysis, analysis_of_file(options.against), options.claims, "--against");
+  if (!options.against.empty()) judged = judge_against(analysis, options.against, options.claims);
   std::vector<std::filesystem::path> written;
   if (!options.out.empty()) written = write_analysis(analysis, options.out, options.figures);
   if (options.json) {

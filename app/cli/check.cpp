@@ -11,6 +11,7 @@
 #include "app/run/figures.h"
 #include "app/run/results.h"
 #include "app/scenario/json.h"
+#include "app/store/durable_file.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -243,6 +244,7 @@ int answer_checks(const std::vector<Check>& table, const CheckOptions& options) 
     list_checks(chosen, options.json);
     return 0;
   }
+  if (!options.figures.empty()) check_output_folder(options.figures, "--figures");
   CheckEffort effort;
   effort.seeds = options.seeds;
   const std::vector<CheckFinding> findings = run_checks(chosen, effort, thread_count(options.threads));

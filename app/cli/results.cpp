@@ -501,6 +501,8 @@ int print_means(const TableOptions& options) {
   if (!options.out.empty()) check_written_file(options.out, "--out");
   if (options.marks_best && options.format == kCsv)
     throw UserError("--best", "given with --format csv, which has numbers alone");
+  refuse_beside(options.marks_best && options.json, "--best", "--json");
+  refuse_beside(options.format != "text" && options.json, "--format", "--json");
   RunResults results = load_results(options.run.address());
   print_notes(results);
   for (const std::string& metric : options.metrics) {
@@ -517,7 +519,7 @@ int print_means(const TableOptions& options) {
   if (options.json) {
     Json answer = Json::array();
     for (const std::string& metric : metrics) answer.push_back(summary_json(results.table, metric));
-    print_json(answer);
+    write_answer(options.out, json_text(answer) + "\n");
     return 0;
   }
   if (options.format == kCsv) {

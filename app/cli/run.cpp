@@ -484,8 +484,10 @@ int print_plan(const PlanOptions& options) {
     if (cell.seed == 0) ++points_of_arms[cell.arm];
   }
   const std::size_t points = distinct.size();
+  std::set<std::string> cells;  // two arms may have the same cell
+  for (const Cell& cell : scenario.cells) cells.insert(cell.id);
   const auto recorded =
-      std::ranges::count_if(scenario.cells, [&](const Cell& cell) { return records.contains(cell.id); });
+      std::ranges::count_if(cells, [&](const std::string& id) { return records.contains(id); });
   const auto [fewest_seeds, most_seeds] = std::ranges::minmax(seeds_of(scenario));  // equal unless decided
   const int threads = thread_count(options.threads);
   const RunCost cost = run_cost(scenario, records, threads);
@@ -534,8 +536,10 @@ int print_plan(const PlanOptions& options) {
   rows.push_back({"seeds", fewest_seeds == most_seeds
                                ? std::to_string(most_seeds)
                                : fmt::format("{} to {}, by what claims needed", fewest_seeds, most_seeds)});
-  rows.push_back(
-      {"cells", fmt::format("{}: {} recorded, {} to run", scenario.cells.size(), recorded, missing)});
+  const std::string shared =
+      cells.size() < scenario.cells.size() ? fmt::format(" ({} without equal ones)", cells.size()) : "";
+  rows.push_back({"cells", fmt::format("{}{}: {} recorded, {} to run", scenario.cells.size(), shared,
+                                       recorded, missing)});
   if (scenario.crossing) {
     const Json& search = answer.at("crossing");
     rows.push_back(

@@ -82,7 +82,7 @@ void TuningChoice::bind(VerbOptions& options, const std::string& prefix) {
               {.check = whole_number(2, 1'000'000)});
   options.add("--metric", &metric, prefix + "metric to minimise (default: the objective)",
               {.candidates = offer_metrics});
-  options.add("--maximize", &maximize, prefix + "maximise the metric");
+  options.add("--maximize", &maximize, prefix + "maximise the metric (default: the metric's own direction)");
 }
 
 Tuning read_tuning(const ScenarioChoice& scenario, const TuningChoice& choice,
@@ -99,7 +99,8 @@ Tuning read_tuning(const ScenarioChoice& scenario, const TuningChoice& choice,
   const MainMetric main = main_choice(tuning.scenario);
   tuning.metric = choice.metric.empty() ? main.name : choice.metric;
   tuning.metric_from = choice.metric.empty() ? main.reason : "--metric";
-  if (choice.maximize || (tuning.metric == main.name && main.is_maximized)) tuning.sign = -1;
+  const bool is_maximized = tuning.metric == main.name ? main.is_maximized : is_larger_better(tuning.metric);
+  if (choice.maximize || is_maximized) tuning.sign = -1;
   const References references(tuning.scenario);
   for (const std::string& arm : chosen_arms(choice.arms, tuning.scenario)) {
     references.check_metric(arm, tuning.metric, "--metric");
@@ -144,7 +145,8 @@ Json with_candidate(const Arm& arm, const Tuning& tuning, std::size_t candidate)
 
 Scenario rung_scenario(const Tuning& tuning, const Rung& rung) {
   Json document = tuning.scenario.document;
-  for (const char* part : {"tune", "claims", "figures", "profiles"}) document.erase(part);
+  // Labels name arms and values that this scenario does not have.
+  for (const char* part : {"tune", "claims", "figures", "profiles", "labels"}) document.erase(part);
   if (tuning.scenario.crossing) {  // the search names arms that are not in this scenario
     const CrossingSearch& search = *tuning.scenario.crossing;
     document["sweep"][search.path] = {search.low, search.high};

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -60,6 +61,97 @@ struct ColumnPart {
   std::string bytes;
 };
 
+/// The bytes of these int64 values as float64.
+std::string reals_of(const std::string& wholes) {
+  std::string reals;
+  reals.reserve(wholes.size());
+  for (std::size_t at = 0; at < wholes.size(); at += sizeof(std::int64_t)) {
+    std::int64_t whole = 0;
+    std::memcpy(&whole, wholes.data() + at, sizeof whole);
+    append_value(reals, static_cast<double>(whole));
+  }
+  return reals;
+}
+
+/// Splits a table into records of fields (RFC 4180). Spaces around a field are no part of it.
+class TableLines {
+ public:
+  /// `refuse` receives a line and what is wrong with it. It does not return.
+  TableLines(std::string_view text, char separator, std::function<void(std::size_t, std::string)> refuse)
+      : text_(text), separator_(separator), refuse_(std::move(refuse)) {}
+
+  bool at_end() const { return at_ >= text_.size(); }
+  /// The first line of the record that next() returned last.
+  std::size_t line() const { return begin_; }
+
+  std::vector<std::string> next() {
+    begin_ = line_++;
+    std::vector<std::string> fields;
+    do fields.push_back(field());
+    while (take(separator_));
+    take('\r');
+    if (!at_end() && !take('\n')) refuse_(begin_, "has text behind a quoted field");
+    return fields;
+  }
+
+ private:
+  bool take(char wanted) {
+    if (at_end() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  void skip_spaces() {
+    while (take(' ')) {
+    }
+  }
+
+  std::string field() {
+    skip_spaces();
+    std::string text;
+    if (!take('"')) {
+      const char ends[] = {separator_, '\n', '"'};
+      const std::size_t end = std::min(text_.find_first_of({ends, sizeof ends}, at_), text_.size());
+      text = text_.substr(at_, end - at_);
+      at_ = end;
+      if (!at_end() && text_[at_] == '"')
+        refuse_(begin_, "has a quote inside a field that does not begin with one");
+      if (text.ends_with('\r') && (at_end() || text_[at_] == '\n')) text.pop_back();
+      text.erase(text.find_last_not_of(' ') + 1);
+      return text;
+    }
+    while (!at_end()) {
+      const char letter = text_[at_++];
+      if (letter == '"' && !take('"')) {
+        skip_spaces();
+        return text;
+      }
+      if (letter == '\n') ++line_;
+      text += letter;
+    }
+    refuse_(begin_, "has a quote that is not closed");
+    return text;
+  }
+
+  std::string_view text_;
+  char separator_;
+  std::function<void(std::size_t, std::string)> refuse_;
+  std::size_t at_ = 0, line_ = 1, begin_ = 1;
+};
+
+/// The number of a field, or its text.
+Json value_of_field(const std::string& field) {
+  const char* const first = field.data();
+  const char* const last = first + field.size();
+  std::int64_t whole = 0;
+  if (const auto read = std::from_chars(first, last, whole); read.ec == std::errc() && read.ptr == last)
+    return whole;
+  double real = 0;
+  if (const auto read = std::from_chars(first, last, real); read.ec == std::errc() && read.ptr == last)
+    return real;
+  return field;
+}
+
 }  // namespace
 
 NpyReader kept_array(const std::vector<std::int64_t>& values, std::vector<std::int64_t> shape,
@@ -78,78 +170,67 @@ RecordFile::RecordFile(std::filesystem::path file, std::string place)
                                         "reads",
                                         file_.string()));
   is_table_ = file_.extension() == ".csv" || file_.extension() == ".tsv";
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  std::string_view content = text;
+  if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
   if (is_table_)
-    read_table(text);
+    read_table(content);
   else
-    read_lines(text);
+    read_lines(content);
   if (records_.empty()) throw UserError(place_, fmt::format("'{}' has no records", file_.string()));
 }
 
 void RecordFile::refuse(std::size_t record, const std::string& message) const {
-  throw UserError(place_,
-                  fmt::format("'{}' line {}: {}", file_.string(), record + (is_table_ ? 2 : 1), message));
+  refuse_line(lines_.at(record), message);
 }
 
-void RecordFile::read_lines(const std::string& text) {
-  std::size_t line = 0;
+void RecordFile::refuse_line(std::size_t line, const std::string& message) const {
+  throw UserError(place_, fmt::format("'{}' line {}: {}", file_.string(), line, message));
+}
+
+void RecordFile::read_lines(std::string_view text) {
+  std::size_t line = 1;
   for (std::size_t begin = 0; begin < text.size(); ++line) {
     std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) end = text.size();
-    const std::string_view own = std::string_view(text).substr(begin, end - begin);
+    if (end == std::string_view::npos) end = text.size();
+    const std::string_view own = text.substr(begin, end - begin);
     begin = end + 1;
     if (own.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    if (line == 0 && own[own.find_first_not_of(" \t")] != '{') {
+    if (line == 1 && own[own.find_first_not_of(" \t")] != '{') {
       throw UserError(
           place_, fmt::format("'{}' is no .npy, .npz, .safetensors, .jsonl or .csv file", file_.string()));
     }
-    Json record = parse_json(own, fmt::format("{}, line {}", file_.string(), line + 1));
-    if (!record.is_object()) refuse(line, "is no JSON object");
+    Json record = parse_json(own, fmt::format("{}, line {}", file_.string(), line));
+    if (!record.is_object()) refuse_line(line, "is no JSON object");
     records_.push_back(std::move(record));
+    lines_.push_back(line);
   }
 }
 
-void RecordFile::read_table(const std::string& text) {
-  const char comma = file_.extension() == ".tsv" ? '\t' : ',';
+void RecordFile::read_table(std::string_view text) {
+  TableLines lines(text, file_.extension() == ".tsv" ? '\t' : ',',
+                   [this](std::size_t line, const std::string& message) { refuse_line(line, message); });
   std::vector<std::string> names;
-  for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) end = text.size();
-    std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty()) continue;
-    std::vector<std::string> cells;
-    for (std::size_t at = 0; at <= line.size();) {
-      const std::size_t stop = std::min(line.find(comma, at), line.size());
-      std::string_view cell = line.substr(at, stop - at);
-      while (cell.starts_with(' ') || cell.starts_with('"')) cell.remove_prefix(1);
-      while (cell.ends_with(' ') || cell.ends_with('"')) cell.remove_suffix(1);
-      cells.emplace_back(cell);
-      at = stop + 1;
-    }
+  while (!lines.at_end()) {
+    const std::vector<std::string> fields = lines.next();
+    if (fields.size() == 1 && fields[0].empty()) continue;  // an empty line
     if (names.empty()) {
-      names = cells;
+      names = fields;
+      for (auto name = names.begin(); name != names.end(); ++name) {
+        // The first column of pandas is an index without a name.
+        if (name->empty() && name != names.begin()) refuse_line(lines.line(), "has a column without a name");
+        if (std::find(names.begin(), name, *name) != name)
+          refuse_line(lines.line(), fmt::format("has the column '{}' twice", *name));
+      }
       continue;
     }
-    if (cells.size() != names.size())
-      refuse(records_.size(),
-             fmt::format("has {} fields, and the header has {}", cells.size(), names.size()));
+    if (fields.size() != names.size())
+      refuse_line(lines.line(),
+                  fmt::format("has {} fields, and the header has {}", fields.size(), names.size()));
     Json record = Json::object();
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      const std::string& cell = cells[i];
-      std::int64_t whole = 0;
-      double number = 0;
-      const char* const first = cell.data();
-      const char* const last = first + cell.size();
-      if (const auto read = std::from_chars(first, last, whole); read.ec == std::errc() && read.ptr == last)
-        record[names[i]] = whole;
-      else if (const auto real = std::from_chars(first, last, number);
-               real.ec == std::errc() && real.ptr == last)
-        record[names[i]] = number;
-      else
-        record[names[i]] = cell;
-    }
+    for (std::size_t i = 0; i < fields.size(); ++i) record[names[i]] = value_of_field(fields[i]);
     records_.push_back(std::move(record));
+    lines_.push_back(lines.line());
   }
 }
 
@@ -245,15 +326,13 @@ Column RecordFile::column(const std::vector<std::string>& fields) const {
       if (own_tail != tail)
         refuse(i, fmt::format("'{}' has shape {}, and the record before has (T, {})", field,
                               shape_text(part.shape), fmt::join(tail, ", ")));
+      // A column of whole numbers and fractions is one of fractions, whichever comes first.
       if (type && *type == NpyType::float64 && part.type == NpyType::int64) {
-        std::string real;
-        for (std::size_t at = 0; at < part.bytes.size(); at += sizeof(std::int64_t)) {
-          std::int64_t whole = 0;
-          std::memcpy(&whole, part.bytes.data() + at, sizeof whole);
-          append_value(real, static_cast<double>(whole));
-        }
-        part.bytes = std::move(real);
+        part.bytes = reals_of(part.bytes);
         part.type = NpyType::float64;
+      } else if (type && *type == NpyType::int64 && part.type == NpyType::float64) {
+        bytes = reals_of(bytes);
+        type = NpyType::float64;
       }
       if (type && *type != part.type)
         refuse(i, fmt::format("'{}' holds {} values, and the record before {}", field, type_name(part.type),

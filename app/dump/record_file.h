@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/scenario/json.h"
@@ -39,16 +40,19 @@ class RecordFile {
   /// files or of raw int32, or names. Throws UserError where a record lacks the field or has another shape.
   Column column(const std::vector<std::string>& fields) const;
 
+  /// Throws UserError with the line of a record.
   [[noreturn]] void refuse(std::size_t record, const std::string& message) const;
 
  private:
   static const Json* find(const Json& record, const std::string& field);
-  void read_lines(const std::string& text);
-  void read_table(const std::string& text);
+  void read_lines(std::string_view text);
+  void read_table(std::string_view text);
+  [[noreturn]] void refuse_line(std::size_t line, const std::string& message) const;
 
   std::filesystem::path file_;
   std::string place_;
   std::vector<Json> records_;
+  std::vector<std::size_t> lines_;  ///< the first line of each record; the file's first line is 1
   bool is_table_ = false;
 };
 

@@ -216,12 +216,9 @@ std::vector<ClaimResult> judge_claims(const RunResults& results, const std::file
 }
 
 std::string claims_count_text(const std::vector<ClaimResult>& claims) {
-  std::string text;
-  for (const Verdict verdict : {Verdict::reproduced, Verdict::refuted, Verdict::equivalent,
-                                Verdict::inconclusive, Verdict::excluded}) {
-    const auto count = std::ranges::count(claims, verdict, &ClaimResult::verdict);
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(verdict));
-  }
+  std::vector<std::string> verdicts;
+  for (const ClaimResult& claim : claims) verdicts.push_back(to_string(claim.verdict));
+  std::string text = verdict_counts(verdicts);
   // The further seeds of each claim that more seeds would decide.
   std::vector<int> needs;
   for (const ClaimResult& claim : claims) {
@@ -352,15 +349,15 @@ std::string means_text(const RunResults& results) {
   const std::string metric = main_metric(results.head);
   std::string text;
   for (const std::string& arm : results.table.arms) {
-    double sum = 0;
-    int count = 0;
+    std::vector<double> values;
     for (const ResultRow& row : results.table.rows) {
       const auto value = row.metrics.find(metric);
-      if (row.arm != arm || row.state != "done" || value == row.metrics.end()) continue;
-      sum += value->second;
-      ++count;
+      if (row.arm == arm && row.state == "done" && !row.is_copy && value != row.metrics.end())
+        values.push_back(value->second);
     }
-    if (count > 0) text += fmt::format("{} {} {:.4g}", text.empty() ? "" : ",", arm, sum / count);
+    if (values.empty()) continue;
+    const double mean = seed_estimate(values, is_declared_positive(metric), results.table.is_decided).mean;
+    text += fmt::format("{} {} {:.4g}", text.empty() ? "" : ",", arm, mean);
   }
   return text.empty() ? "" : fmt::format("{} so far:{}\n", metric, text);
 }

@@ -311,7 +311,8 @@ LedgerRun ledger_run(const RunAddress& address) {
   print_notes(results);
   const PlanHead& plan = results.head;
   std::map<std::string, int> states;
-  for (const ResultRow& row : results.table.rows) ++states[row.state];
+  for (const ResultRow& row : results.table.rows)
+    if (!row.is_copy) ++states[row.state];
   Json builds = Json::array(), judged = Json::array();
   for (const auto& [name, count] : results.builds) builds.push_back({{"name", name}, {"cells", count}});
   for (const ClaimResult& result : claim_results(results)) judged.push_back(to_json(result));

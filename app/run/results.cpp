@@ -58,6 +58,14 @@ RunResults results_of(Plan plan, Records records) {
     const auto found = records.find(row.cell);
     if (found == records.end()) continue;
     Record& record = found->second;
+    row.state = record.state;
+    if (!record.arrays.empty()) results.arrays[row.cell] = record.arrays;
+    const auto [first, is_first] = first_rows.try_emplace(&record, &row);
+    if (!is_first) {
+      row.metrics = first->second->metrics;
+      row.trace = first->second->trace;
+      continue;
+    }
     ++results.builds[*record.build];
     results.seconds += record.seconds;
     const double processor = record.spent ? record.spent->total : 0;
@@ -70,14 +78,6 @@ RunResults results_of(Plan plan, Records records) {
       results.told_seconds += processor > 0 ? processor : record.seconds;
       results.spent.training += record.spent->training;
       results.spent.measuring += record.spent->measuring;
-    }
-    row.state = record.state;
-    if (!record.arrays.empty()) results.arrays[row.cell] = record.arrays;
-    const auto [first, is_first] = first_rows.try_emplace(&record, &row);
-    if (!is_first) {
-      row.metrics = first->second->metrics;
-      row.trace = first->second->trace;
-      continue;
     }
     row.metrics = std::move(record.metrics);
     row.trace = std::move(record.trace);
@@ -523,16 +523,17 @@ std::string summary_statistic(const std::vector<SummaryEntry>& entries, const st
   const std::string mean = "mean over seeds ± half of the 95 % interval",
                     geometric = "geometric mean over seeds [95 % interval]";
   if (may_be_censored(metric)) return "median over seeds [95 % interval of order statistics]";
-  if (!is_declared_positive(metric)) return mean;
   const GeometricEntries found = geometric_entries(entries);
+  if (!is_declared_positive(metric) && !found.any) return mean;
   if (found.all) return geometric;
   return found.any ? geometric + "; where a value is not above 0, mean ± half of the interval"
                    : mean + ", since values are not above 0";
 }
 
 std::string column_head(const std::vector<SummaryEntry>& entries, const std::string& metric) {
-  const bool is_plain =
-      !may_be_censored(metric) && (!is_declared_positive(metric) || geometric_entries(entries).all);
+  const GeometricEntries found = geometric_entries(entries);
+  const bool is_arithmetic = !is_declared_positive(metric) && !found.any;
+  const bool is_plain = !may_be_censored(metric) && (is_arithmetic || found.all);
   return is_plain ? metric : fmt::format("{} ({})", metric, summary_statistic(entries, metric));
 }
 

@@ -881,6 +881,13 @@ void check_config(const CellOptions& cell) {
     groups.push_back(name.empty() ? Json(kind) : Json::array({kind, name}));
   }
   check_distinct(groups, "metrics");
+  if (!cell.saved.contains("routing_steps")) return;
+  for (const DataOptions* const data : data_of(cell)) {
+    if (data->contamination.entry().is_attack())
+      throw UserError("save",
+                      "got \"routing_steps\", but an attack changes the test rows at each record; needs "
+                      "\"routing\", or no attack");
+  }
 }
 
 /// The name of a phase is unique, also among evaluations. No evaluation name may start with the metric prefix

@@ -112,6 +112,27 @@ void check_matched(const Comparison& comparison, const std::string& path) {
   }
 }
 
+/// Checks that each side says whether larger is better, and is about one arm. Otherwise nothing tells which
+/// side a diverged cell speaks for.
+void check_losses(const ClaimSide& side, const std::string& path) {
+  constexpr const char* kGot = "got \"loses\", but a side ";
+  if (side.is_constant()) return;
+  if (!side.relative_to.empty() || !side.distance_from.empty())
+    throw UserError(path,
+                    std::string(kGot) + "is about two arms; needs sides of one arm each, or \"leaves\"");
+  if (!Expression::parse(side.metric, path).is_name())
+    throw UserError(path, std::string(kGot) + "is an expression; needs single metrics, or \"leaves\"");
+}
+
+void check_losses(const std::variant<Comparison, Trend, RateClaim>& statement, const std::string& path) {
+  if (const auto* const comparison = std::get_if<Comparison>(&statement)) {
+    check_losses(comparison->left, path);
+    check_losses(comparison->right, path);
+  } else if (const auto* const trend = std::get_if<Trend>(&statement)) {
+    check_losses(trend->side, path);
+  }
+}
+
 std::vector<std::variant<SweepPoint, SweepValue>> listed_points(const std::vector<AnyValue>& written) {
   std::vector<std::variant<SweepPoint, SweepValue>> listed;
   for (const AnyValue& place : written) {
@@ -156,6 +177,7 @@ std::vector<Claim> read_claims(const Json& claims) {
       }
       Claim& claim = read.back();
       std::visit([&](auto& statement) { complete(statement, place); }, claim.statement);
+      if (claim.diverged == Diverged::loses) check_losses(claim.statement, join_path(place, "diverged"));
       if (claim.origin == Origin::paper && claim.quote.empty() &&
           (claim.regime || claim.reading != Reading::main))
         throw UserError(

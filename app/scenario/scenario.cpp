@@ -770,7 +770,7 @@ ScenarioFile read_files(const fs::path& file, std::vector<UserError>& duplicates
     } catch (const InvalidOption& error) {
       throw at_file(error, read);
     }
-    earlier.insert(fs::canonical(next));
+    if (next != "-") earlier.insert(fs::canonical(next));
     if (earlier.contains(fs::canonical(extended))) {
       throw UserError(
           next.string() + ": extends",

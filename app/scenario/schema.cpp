@@ -76,12 +76,6 @@ Shape Shape::variant(std::vector<Kind> kinds, std::string tag) {
   shape.kinds = std::move(kinds);
   return shape;
 }
-Shape Shape::variant_with_default(std::vector<Kind> kinds) {
-  Shape shape = of_type(Type::variant);
-  shape.kinds = std::move(kinds);
-  shape.has_default_kind = true;
-  return shape;
-}
 Shape Shape::either(std::vector<Shape> alternatives) {
   Shape shape = of_type(Type::either);
   shape.alternatives = std::move(alternatives);

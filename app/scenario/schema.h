@@ -66,8 +66,6 @@ struct Shape {
   static Shape map(Shape element);
   static Shape object(std::vector<Field> fields);
   static Shape variant(std::vector<Kind> kinds, std::string tag = "kind");
-  /// A variant with an optional tag; the default is the first kind.
-  static Shape variant_with_default(std::vector<Kind> kinds);
   static Shape either(std::vector<Shape> alternatives);
   static Shape any();
 };

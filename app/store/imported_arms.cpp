@@ -74,22 +74,26 @@ class ImportReader {
     }
     planned_ = missing_;
     for (const std::string& name : metric_names()) known_.insert(name);
+    // Before the first cell is recorded, only the plan names metrics of layers and of contaminated data.
+    known_.insert(results.metrics.begin(), results.metrics.end());
     known_.insert(rules.positive.begin(), rules.positive.end());
     for (const auto& [column, name] : rules.names) known_.insert(name);
     seed_ = require(kSeed);
-    for (const std::string& path : results.table.sweep_paths) paths_.emplace_back(path, require(path));
+    for (const std::string& path : results.table.sweep_paths) paths_.push_back(swept_path(path));
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       if (is_metric_column(table.columns[i])) metrics_.push_back(i);
     }
     if (!ignored_.empty() && !rules.ignores_unknown) refuse_unknown();
-    if (metrics_.empty()) throw UserError(source, "has no column of a metric");
+    const bool has_state =
+        std::find(table.columns.begin(), table.columns.end(), kState) != table.columns.end();
+    if (metrics_.empty() && !has_state) throw UserError(source, "has no column of a metric");
   }
 
   Json rows() {
     Json rows = Json::array();
     for (std::size_t i = 0; i < table_.rows.size(); ++i) {
       // Line numbers match those in an editor if no field contains a line break.
-      rows.push_back(row(table_.rows[i], fmt::format("{}:{}", source_, i + 2)));
+      add_rows(table_.rows[i], fmt::format("{}:{}", source_, i + 2), rows);
     }
     if (rows.empty()) throw UserError(source_, "has no rows");
     return rows;
@@ -99,6 +103,31 @@ class ImportReader {
   const std::vector<std::string>& ignored() const { return ignored_; }
 
  private:
+  /// A swept path and its column.
+  struct SweptPath {
+    std::string path;
+    std::size_t column = 0;
+    std::vector<SweepValue> values = {};  ///< in the plan
+    bool is_partly_swept = false;         ///< an arm of the scenario does not sweep the path
+  };
+
+  SweptPath swept_path(const std::string& path) const {
+    SweptPath swept{path, require(path)};
+    for (const ResultRow& row : results_.table.rows) {
+      if (row.arm != results_.table.arms.front()) continue;
+      const SweepValue* const value = row.coordinate(path);
+      if (value && !contains(swept.values, *value)) swept.values.push_back(*value);
+    }
+    swept.is_partly_swept = std::any_of(results_.table.unswept.begin(), results_.table.unswept.end(),
+                                        [&](const auto& arm) { return contains(arm.second, path); });
+    return swept;
+  }
+
+  template <class Value>
+  static bool contains(const std::vector<Value>& values, const Value& value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  }
+
   std::size_t require(const std::string& column) const {
     const auto found = std::find(table_.columns.begin(), table_.columns.end(), column);
     if (found == table_.columns.end())
@@ -127,23 +156,63 @@ class ImportReader {
                         "--ignore-unknown passes over the others");
   }
 
-  Json row(const std::vector<std::string>& fields, const std::string& place) {
+  /// The values of a path that a field means. An empty field means every value if an arm of the scenario does
+  /// not sweep the path, as in an export.
+  static std::vector<SweepValue> values_of(const SweptPath& swept, const std::string& field) {
+    const SweepValue written = read_sweep_value(read_written_value(field));
+    if (contains(swept.values, written)) return {written};
+    if (field.empty() && swept.is_partly_swept) return swept.values;
+    // pandas and R write booleans with capital letters.
+    std::string lower = field;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    if (lower == "true" || lower == "false") {
+      const SweepValue boolean = read_sweep_value(Json(lower == "true"));
+      if (contains(swept.values, boolean)) return {boolean};
+    }
+    return {written};
+  }
+
+  /// The sweep points of a row.
+  std::vector<SweepPoint> points_of(const std::vector<std::string>& fields) const {
+    std::vector<SweepPoint> points(1);
+    for (const SweptPath& swept : paths_) {
+      std::vector<SweepPoint> longer;
+      for (const SweepPoint& point : points) {
+        for (const SweepValue& value : values_of(swept, fields[swept.column])) {
+          longer.push_back(point);
+          longer.back().emplace_back(swept.path, value);
+        }
+      }
+      points = std::move(longer);
+    }
+    return points;
+  }
+
+  /// Appends a row of the table, once for each of its sweep points.
+  void add_rows(const std::vector<std::string>& fields, const std::string& place, Json& rows) {
     const std::string& number = fields[seed_];
     const double read = read_written_number(number).value_or(-1);  // pandas may write 0.0
     const int seed = read >= 0 && read <= 1e9 ? static_cast<int>(read) : -1;
     if (seed < 0 || seed != read)
       throw UserError(place, fmt::format("seed is '{}', needs a whole number", number));
-    SweepPoint point;
-    for (const auto& [path, column] : paths_)
-      point.emplace_back(path, read_sweep_value(read_written_value(fields[column])));
-    const std::string key = place_key(seed, point);
-    const std::string at = fmt::format("seed {}{}{}", seed, point.empty() ? "" : " at ", point_text(point));
-    if (!planned_.contains(key)) throw UserError(place, fmt::format("the plan has no {}", at));
-    if (missing_.erase(key) == 0) throw UserError(place, fmt::format("{} stands there twice", at));
-    return {{"seed", seed},
-            {"point", point_json(point)},
-            {"state", state(fields, place)},
-            {"metrics", metrics(fields, place)}};
+    const std::vector<SweepPoint> points = points_of(fields);
+    const auto is_planned = [&](const SweepPoint& point) {
+      return planned_.contains(place_key(seed, point));
+    };
+    // Values of zipped paths are not planned in every combination.
+    const bool is_planned_somewhere = std::any_of(points.begin(), points.end(), is_planned);
+    for (const SweepPoint& point : points) {
+      if (is_planned_somewhere && !is_planned(point)) continue;
+      const std::string key = place_key(seed, point);
+      const std::string at = fmt::format("seed {}{}{}", seed, point.empty() ? "" : " at ", point_text(point));
+      if (!planned_.contains(key)) throw UserError(place, fmt::format("the plan has no {}", at));
+      if (missing_.erase(key) == 0) throw UserError(place, fmt::format("{} stands there twice", at));
+      rows.push_back({{"seed", seed},
+                      {"point", point_json(point)},
+                      {"state", state(fields, place)},
+                      {"metrics", metrics(fields, place)}});
+    }
   }
 
   std::string state(const std::vector<std::string>& fields, const std::string& place) const {
@@ -157,6 +226,8 @@ class ImportReader {
     const std::vector<std::string> states = {"done", "diverged", "failed"};
     if (std::find(states.begin(), states.end(), given) == states.end())
       throw UserError(place, unknown_name("state", given, states));
+    if (given == "done" && metrics_.empty())
+      throw UserError(place, "has the state 'done', but the table has no column of a metric");
     return given;
   }
 
@@ -179,8 +250,8 @@ class ImportReader {
   std::set<std::string> planned_, missing_;  // keys of the plan's seeds and points, and keys without a row
   std::set<std::string> known_;              // metric names
   std::size_t seed_ = 0;
-  std::vector<std::pair<std::string, std::size_t>> paths_;  // swept paths with their columns
-  std::vector<std::size_t> metrics_;                        // column indices
+  std::vector<SweptPath> paths_;
+  std::vector<std::size_t> metrics_;  // column indices
 };
 
 }  // namespace

@@ -48,6 +48,8 @@ struct ImportRules {
 /// Imports the table `csv` from the file `source` as `arm` of the plan.
 ///
 /// Required columns: seed, every swept path, and metrics. Optional column: state (done, diverged or failed).
+/// Metrics may be absent if no row is done. An empty field of a path that some arm of the scenario does not
+/// sweep means every value of the path. Swept booleans may have capital letters ("True").
 /// The columns cell and arm, and the index of pandas, are ignored. A metric of the user's own is a name that
 /// `rules` map a column to, or declare positive. An empty field, NaN, NA, None or null means that the metric
 /// does not apply. An infinite value means so, too, and without a state the row is diverged.

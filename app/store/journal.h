@@ -45,8 +45,7 @@ std::vector<JournalLine> read_journal(const std::filesystem::path& journal, Reco
 
 /// Lets several processes share one run directory without a coordinator. A lease marks a cell as running. It
 /// is a lock on one byte of the file `leases`; the cell's id determines the offset. The lease ends when the
-/// process ends. On a disk without locks every lease is granted, so a cell may run twice, with the same
-/// numbers.
+/// process ends. A disk without locks is an EnvironmentError.
 class Leases {
  public:
   /// With `retries_failed`, a cell that is recorded as failed may be taken. Throws EnvironmentError if the

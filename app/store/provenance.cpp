@@ -23,9 +23,7 @@
 #include "sim/base/folder.h"
 #include "sim/base/kernels/kernels.h"
 
-// The build defines these three macros, the commit through a header. A build without them still runs.
-#if __has_include("commit.h")
-#endif
+// The build defines these three macros, the commit through a header.
 #ifndef MOELAB_VERSION
 #define MOELAB_VERSION "unknown"
 #endif
@@ -49,6 +47,12 @@ std::string program_commit() {
 namespace {
 
 namespace fs = std::filesystem;
+
+#ifdef __clang__
+constexpr const char* kCompiler = __VERSION__;  // begins with its name
+#else
+constexpr const char* kCompiler = "g++ " __VERSION__;
+#endif
 
 /// Returns sessions/<name>.json for journal/<name>.jsonl.
 fs::path session_file(const fs::path& journal) {
@@ -129,7 +133,7 @@ Json provenance_json(const Session& session, const Scenario& scenario) {
       {"program", "moelab"},
       {"version", program_version()},
       {"commit", program_commit()},
-      {"compiler", fmt::format("g++ {}", __VERSION__)},
+      {"compiler", kCompiler},
       {"flags", MOELAB_FLAGS},
       {"libraries",
        {{"Eigen", fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)},

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <set>
 #include <utility>
 
 #include "app/run/search.h"
@@ -113,16 +114,20 @@ std::string whole_id(const RunAddress& address, std::vector<std::string> ids) {
   throw UserError("--plan", unknown_name("plan", address.plan(), ids));
 }
 
-/// Moves a plan's claims, report and figures to another folder. Files that cannot be moved stay, because they
-/// can be made again.
+/// Moves the claims, the report and the figures of a plan to another folder, in every format. What cannot be
+/// moved stays, because it can be made again. So do files that the plan does not name.
 void move_outputs(const Plan& plan, const fs::path& from, const fs::path& to) {
   std::vector<fs::path> files = {"claims.json", "report.html"};
-  const auto add = [&](const fs::path& folder, const std::string& id) {
-    for (const char* ending : {".csv", ".gp", ".svg", ".pdf", ".png"})
-      files.push_back(folder / (id + ending));
+  const auto add_named = [&](const fs::path& folder, const std::set<std::string>& ids) {
+    std::error_code left;
+    for (fs::directory_iterator entry(from / folder, left), end; !left && entry != end; entry.increment(left))
+      if (ids.contains(entry->path().stem().string())) files.push_back(folder / entry->path().filename());
   };
-  for (const FigureOptions& figure : plan.head.figures) add("figures", common_of(figure).id);
-  for (const Claim& claim : plan.head.claims) add(fs::path("figures") / "claims", claim.id);
+  std::set<std::string> figures = {"claims"}, claims;  // figures/claims.svg is the forest of all claims
+  for (const FigureOptions& figure : plan.head.figures) figures.insert(common_of(figure).id);
+  for (const Claim& claim : plan.head.claims) claims.insert(claim.id);
+  add_named("figures", figures);
+  add_named(fs::path("figures") / "claims", claims);
   for (const fs::path& file : files) {
     std::error_code left;
     if (!fs::is_regular_file(fs::symlink_status(from / file, left))) continue;

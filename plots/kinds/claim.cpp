@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/claims.h"
@@ -419,14 +418,14 @@ std::optional<Forest> claims_forest(const FigureSource& source, const std::strin
   const DisplayNames names(source.run);
   Forest forest;
   forest.id = id;
-  std::map<Verdict, int> counts;
+  std::vector<std::string> verdicts;
   for (const Claim& claim : source.run.claims) {
     const ClaimResult result =
         evaluate_claims({claim}, source.table, is_declared_positive, source.run.fixed_seeds).front();
     ClaimFigureOptions options;
     options.id = options.claim = claim.id;
     ForestPanel own = claim_panel(claim_data(options, claim, result, source), result, claim.id, names);
-    ++counts[result.verdict];
+    verdicts.push_back(to_string(result.verdict));
     // Differences of different metrics have different units.
     const std::string metric = judged_metric(claim, names);
     if (!own.is_log && !own.range && !metric.empty()) own.label = metric + ": " + own.label;
@@ -438,12 +437,7 @@ std::optional<Forest> claims_forest(const FigureSource& source, const std::strin
       same->rows.insert(same->rows.end(), own.rows.begin(), own.rows.end());
   }
   if (forest.panels.empty()) return std::nullopt;
-  std::vector<std::string> verdicts;
-  for (const Verdict verdict : {Verdict::reproduced, Verdict::refuted, Verdict::equivalent,
-                                Verdict::inconclusive, Verdict::uninformative, Verdict::outside})
-    if (const auto count = counts.find(verdict); count != counts.end())
-      verdicts.push_back(fmt::format("{} {}", count->second, to_string(verdict)));
-  forest.title = fmt::format("Claims: {}", fmt::join(verdicts, ", "));
+  forest.title = "Claims: " + verdict_counts(verdicts);
   forest.caption =
       scenario_sentences(forest.title, source) +
       "One row for each claim and point: the paired effect of its left side against its right side." +

@@ -12,6 +12,9 @@
 namespace moelab {
 namespace {
 
+/// Cells whose difference is at most this share of their values count as equal.
+constexpr double kEqualCells = 1e-9;
+
 /// A panel shows an arm at one value of each swept path that x, y and `where` leave open. A map cell is the
 /// seed_estimate of the metric `value` over the finished seeds. With `at_least`, it is the share of seeds at
 /// or above that value. Both have a 95 % interval. Columns and rows keep the order of the sweep.
@@ -190,7 +193,9 @@ HeatMap build_heat_map(const HeatMapOptions& options, const FigureSource& source
   if (!is_share && !all.empty()) {
     const auto [low, high] = std::minmax_element(all.begin(), all.end());
     map.low = *low;
-    map.high = *high > *low ? *high : *low + 1;
+    // Cells that differ by rounding alone have one colour.
+    const double rounding = kEqualCells * std::max(std::abs(*low), std::abs(*high));
+    map.high = *high - *low > rounding ? *high : *low + 1;
   }
   const std::string label = options.value_label.value_or(names.axis(metric.text()));
   map.title = figure_title(options, source,

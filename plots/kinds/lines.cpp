@@ -224,6 +224,13 @@ void check_along_steps(const FigureReferences& references, const std::string& y,
     if (find_metric(name)) references.check_metric_at(name, {ClaimStep::At::recorded, 1}, path);
 }
 
+/// Whether the text is this path, or an expression that names it.
+bool names_path(const std::string& text, const std::string& searched, const std::string& path) {
+  if (text.find(' ') == std::string::npos) return text == searched;
+  const std::vector<std::string> names = Expression::parse(text, path).names();
+  return std::find(names.begin(), names.end(), searched) != names.end();
+}
+
 /// The number of panels if every metric has a value.
 std::size_t panel_count(const LinesOptions& options, const ResultTable& points) {
   ResultTable table = points;  // a row is repeated for every arm
@@ -262,7 +269,7 @@ void check_lines(const FigureReferences& references, const LinesOptions& options
   check_range(options.y_range, options.y_scale, path + ".y_range");
   references.check_where(options.where, path);
   const std::string& searched = references.table().searched_path;
-  const bool shows_search = x.find(searched) != std::string::npos || series == searched ||
+  const bool shows_search = names_path(x, searched, path + ".x") || series == searched ||
                             coordinate_of(options.where, searched) != nullptr;
   if (!searched.empty() && !shows_search) {
     throw UserError(

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 
+#include "analysis/stats/claims.h"
 #include "plots/painters/page_files.h"
 #include "plots/texts.h"
 
@@ -220,13 +221,9 @@ std::string page_html(const std::string& title, const std::string& program, cons
 }
 
 std::string verdict_counts(const std::vector<ReportedClaim>& claims) {
-  std::vector<std::string> parts;
-  for (const char* verdict : {"reproduced", "refuted", "equivalent", "inconclusive", "excluded"}) {
-    const auto count = std::count_if(claims.begin(), claims.end(),
-                                     [&](const ReportedClaim& claim) { return claim.verdict == verdict; });
-    if (count > 0) parts.push_back(fmt::format("{} {}", count, verdict));
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
+  std::vector<std::string> verdicts;
+  for (const ReportedClaim& claim : claims) verdicts.push_back(claim.verdict);
+  return verdict_counts(verdicts);
 }
 
 std::string report_html(const Report& report) {

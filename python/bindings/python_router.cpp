@@ -25,7 +25,8 @@ class PythonRouter final : public Router<Real> {
  public:
   PythonRouter(const PythonRouterOptions& options, const RouterSetting& setting)
       : functions_(options.functions), dim_(setting.input_dim), experts_(setting.experts) {
-    if (!functions_) throw InvalidOption("model.router.kind", "a router in Python is for moelab.train alone");
+    if (!functions_)
+      throw InvalidOption("model.router.kind", "a router of moelab.routers works only with moelab.train");
     shape_ = functions_->shape;
     if (shape_.empty()) shape_ = {experts_, dim_};
     count_ = 1;
@@ -144,7 +145,7 @@ RouterOptions router_options(std::shared_ptr<const RegisteredRouter> router, boo
 void refuse_python_routers(const Scenario& scenario) {
   for (const Cell& cell : scenario.cells) {
     if (cell.options->experiment.model.router.chosen() == kPythonRouter)
-      throw UserError("model.router.kind", "a router in Python is for moelab.train alone");
+      throw UserError("model.router.kind", "a router of moelab.routers works only with moelab.train");
   }
 }
 

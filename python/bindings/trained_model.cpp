@@ -112,14 +112,16 @@ void check_fit(const ExperimentOptions& options, const TrainingArrays& arrays, c
                     "got \"population\", but arrays are a sample without a law; needs \"sample\"");
   if (options.train.start && options.train.start->as<WarmStartOptions>())
     throw UserError("train.start", "got \"warm\", but arrays have no true measure; needs \"cold\"");
-  const RouterKind& router = options.model.router.entry();
-  if (router.needs_image) throw no_image_error(router.name);
-  require_labels(options.model, arrays.labels.has_value());
-  const std::int64_t rows = arrays.x.format.shape.front() * layout.tokens;
-  if (router.needs_train_rows(options.model.router.options()) && rows < options.model.experts) {
-    throw UserError("model.router.init", fmt::format("got \"train_samples\", needs a row for each of "
-                                                     "model.experts = {}, but there are {}",
-                                                     options.model.experts, rows));
+  if (reads_mixture(options.model)) {  // a dense model of its own size has no router
+    const RouterKind& router = options.model.router.entry();
+    if (router.needs_image) throw no_image_error(router.name);
+    require_labels(options.model, arrays.labels.has_value());
+    const std::int64_t rows = arrays.x.format.shape.front() * layout.tokens;
+    if (router.needs_train_rows(options.model.router.options()) && rows < options.model.experts) {
+      throw UserError("model.router.init", fmt::format("got \"train_samples\", needs a row for each of "
+                                                       "model.experts = {}, but there are {}",
+                                                       options.model.experts, rows));
+    }
   }
   if (task_loss_kind(options.loss.task).needs_classes) {
     if (is_least_squares(options.train))

@@ -355,9 +355,9 @@ void GaussianMixtureOptions::bind(Fields& fields) {
   fields.required().add("dim", dim, between(1, 1e6),
                         "dimensions of the mixture (the signal), spurious ones not counted");
   fields.add("spurious_dims", spurious_dims, between(0, 1e6),
-             "further coordinates, N(0, 1) for every component");
+             "further coordinates of every component, of spurious_law");
   fields.add("spurious_law", spurious_law, {"normal", "laplace", "two_point"},
-             "law of each of these, of mean 0 and variance 1: N(0, 1), Laplace's, or ±1");
+             "law of a spurious coordinate, of mean 0 and variance 1: N(0, 1), Laplace's, or ±1");
   fields.add("rotate", rotate, "rotate the inputs at random, so that the signal is not axis-aligned");
   fields.add("mean_std", mean_std, positive(),
              "means are N(0, mean_std² I); no effect with hierarchy or scale_to_separation");
@@ -378,7 +378,7 @@ void GaussianMixtureOptions::bind(Fields& fields) {
 GeneratorKind gaussian_mixture_generator() {
   GeneratorKind kind = {
       {"gaussian_mixture",
-       "x ~ Σ_c w_c N(μ_c, σ² I) in R^dim, plus spurious N(0, 1) coordinates (Dikkala et al. 2023, 3.1)",
+       "x ~ Σ_c w_c N(μ_c, σ² I) in R^dim, plus coordinates of spurious_law (Dikkala et al. 2023, 3.1)",
        GaussianMixtureOptions{},
        GaussianMixtureOptions{
            .clusters = 4, .dim = 5, .spurious_dims = 2, .target = gaussian_mixture::ConstantTarget{3}}},

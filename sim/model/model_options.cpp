@@ -30,7 +30,7 @@ void check_gating(const ModelOptions& options, const GatingRule& rule, const std
   const GatingKind& kind = rule.entry();
   const std::string path = "model.gating." + phase;
   if (kind.check) kind.check(rule.options(), path);
-  const int most = kind.most_experts ? kind.most_experts(rule.options()) : 0;
+  const int most = most_experts(rule);
   if (kind.name == "soft_slots" && options.shared_experts > 0) {
     throw InvalidOption(path,
                         "got \"soft_slots\", whose experts read slots, but model.shared_experts is given, "

@@ -115,8 +115,8 @@ class Network {
   /// Whether r of every layer was finite in the last pass. A gating skips pairs whose gate is not above 0,
   /// and NaN is not. A row without experts would then get a finite but wrong output.
   bool has_finite_routing(Workspace<Real>& workspace) const;
-  /// Whether a router's score was NaN or +∞ in the last pass, which makes the whole row of probabilities NaN.
-  /// It reads one entry of each row.
+  /// Whether a router's score was NaN in the last pass, or +∞ under a softmax. Both make the whole row of
+  /// probabilities NaN, so one entry of each row is read.
   bool has_lost_rows(Workspace<Real>& workspace) const;
   BlockValues<Real> values(const PlacedBlock<Real>& block, const AlignedVector<Real>& parameters,
                            const State& state) const {

@@ -409,12 +409,13 @@ void finish_likelihood_fit(const LikelihoodFitSetting& setting, const MeasurePla
   const GaussianFit& best = fits.front();
   const double count =
       static_cast<double>(free_parameters(best.mixture, gaussian_form(setting.likelihood)).size());
+  std::vector<MixingMeasure> near;
   for (const GaussianFit& fit : fits) {
     if (fit.likelihood < best.likelihood - kNearMaximum * count / (2.0 * setting.data.rows)) continue;
     ++outcome.minima->near;
-    outcome.minima->diameter =
-        std::max(outcome.minima->diameter, expert_distance(best.mixture.measure, fit.mixture.measure));
+    near.push_back(fit.mixture.measure);
   }
+  outcome.minima->diameter = diameter_of(near);
   outcome.converged = best.converged;
   places.write(best.mixture.measure, setting.model.parameters);
   outcome.mixture = best.mixture;

@@ -94,7 +94,7 @@ struct LikelihoodFitSetting {
 /// Checks the options of a likelihood fit.
 ///
 /// Throws InvalidOption at "train.optimizer.likelihood" unless the model is a softmax of linear scores over
-/// linear experts. Throws InvalidOption at "train.start" for a start other than "best".
+/// linear experts. Throws InvalidOption at "train.start" unless it is "best" or "search".
 void check_likelihood_fit(const ModelOptions& model, const std::optional<FitStart>& start);
 
 /// The parts of the mixture that the options leave free.

@@ -341,6 +341,18 @@ void check_rounds(const ExperimentOptions& options) {
                                   generator.name));
 }
 
+template <class Options>
+bool has_equal_options(const TrainingRule& one, const TrainingRule& other) {
+  const Options *const first = one.as<Options>(), *const second = other.as<Options>();
+  return !first || !second || *first == *second;
+}
+
+/// Whether `other` can go on with the velocities and moments of `one`, which keeps its own options.
+bool is_continued(const TrainingRule& one, const TrainingRule& other) {
+  return one.chosen() == other.chosen() && has_equal_options<SgdOptions>(one, other) &&
+         has_equal_options<AdamOptions>(one, other) && has_equal_options<AdamWOptions>(one, other);
+}
+
 /// Checks the restrictions on one of several phases.
 void check_phase(const ExperimentOptions& options, std::size_t place) {
   const PhaseOptions& phase = options.phases[place];
@@ -369,8 +381,20 @@ void check_phase(const ExperimentOptions& options, std::size_t place) {
   }
   if (!phase.keep_optimizer) return;
   if (place == 0) throw InvalidOption("keep_optimizer", "got true, but no phase is before this one");
-  if (phase.train.optimizer.chosen() == options.phases[place - 1].train.optimizer.chosen()) return;
-  throw InvalidOption("keep_optimizer", "got true, but the phase before has another train.optimizer");
+  const PhaseOptions& before = options.phases[place - 1];
+  if (!is_continued(before.train.optimizer, phase.train.optimizer))
+    throw InvalidOption("keep_optimizer",
+                        "got true, but the phase before has another train.optimizer, or other options of it");
+  // Kept velocities and moments would move the parts of experts that do not learn.
+  const bool has_frozen_parts =
+      !phase.learns.experts && (phase.learns.first_layers || phase.learns.read_outs);
+  const bool were_frozen = !before.learns.experts &&
+                           before.learns.first_layers == phase.learns.first_layers &&
+                           before.learns.read_outs == phase.learns.read_outs;
+  if (has_frozen_parts && !were_frozen)
+    throw InvalidOption("keep_optimizer",
+                        "got true, but parts of experts stop learning; needs false, or the same parts in "
+                        "\"learns\" of the phase before");
 }
 
 void check_phases(const ExperimentOptions& options) {

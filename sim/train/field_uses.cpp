@@ -47,11 +47,6 @@ bool has_learned_gating(const ModelOptions& model) {
   return make_gating<float>(model.gating.train, setting)->block_size() > 0;
 }
 
-int most_experts(const GatingRule& rule) {
-  const GatingKind& kind = rule.entry();
-  return kind.most_experts ? kind.most_experts(rule.options()) : 0;
-}
-
 /// Whether a gradient in the scores moves a parameter.
 bool learns_from_scores(const ModelOptions& model) {
   if (has_layers_around(model) || model.router.entry().needs_image) return true;
@@ -174,7 +169,7 @@ std::string unused_balance(const ModelOptions& model) {
   if (const auto* const topk = gating.as<TopKGatingOptions>())
     has_capacity = topk->capacity.capacity_factor.has_value();
   if (sigmoid) has_capacity = sigmoid->capacity.capacity_factor.has_value();
-  const int most = gating.as<Top1GatingOptions>() ? 1 : most_experts(gating);
+  const int most = most_experts(gating);
   return reason_if(!has_capacity && most >= routed_experts(model), "every expert is selected");
 }
 

@@ -8,15 +8,19 @@
 
 namespace moelab {
 
+/// Randomised rules of a measurement, R.
+constexpr int kGradientRules = 8;
+
 struct GradientError {
-  double norm = 0;            ///< ‖ḡ‖, ḡ the mean gradient in all trained parameters over R rules
+  /// ‖ḡ‖, where ḡ (P) is the mean over R rules of the gradient in all P trained parameters. On average ‖ḡ‖²
+  /// exceeds the square of the exact norm by standard_error² / R.
+  double norm = 0;
   double standard_error = 0;  ///< of one rule's gradient: √(Σ_j s_j²), s_j² the variance over rules (ddof 1)
 };
 
 /// Measures the error of the population gradient from R = `kGradientRules` independent randomisations of the
 /// rule. `options` (with gradient "population") describe the rule. Training does not use these
 /// randomisations, and every `moment` draws new ones.
-constexpr int kGradientRules = 8;
 template <class Real>
 GradientError population_gradient_error(const Model<Real>& model, const Objective<Real>& objective,
                                         const Problem& problem, const TrainOptions& options,

@@ -51,8 +51,7 @@ TrainingRuleKind minimum_norm_rule() {
   TrainingRuleKind kind{
       {"minimum_norm",
        "experts: Δw = η J⁺ (y − f), J the Jacobian of a batch's outputs in w; with linear experts and η = 1 "
-       "the "
-       "nearest interpolant (Li et al. 2025). The router follows its gradient afterwards, as with sgd",
+       "the nearest interpolant (Li et al. 2025). The router follows its gradient afterwards, as with sgd",
        MinimumNormOptions{}, MinimumNormOptions{}},
       {descent<float>, descent<double>}};
   kind.rescales_gradients = false;
@@ -70,6 +69,10 @@ void check_minimum_norm(const TrainOptions& options, const ModelOptions& model, 
     throw InvalidOption("train.optimizer", "got \"minimum_norm\", needs loss.task \"mse\"");
   if (mixtures_of(model) == 0)  // not even a dense model that matches a mixture
     throw InvalidOption("train.optimizer", "got \"minimum_norm\", needs a model with experts");
+  if (model.shared_experts > 0)
+    throw InvalidOption("train.optimizer",
+                        "got \"minimum_norm\", which does not move shared experts; needs "
+                        "model.shared_experts 0");
   if (own->penalty == MinimumNormOptions::Penalty::weights && !own->ridge)
     throw InvalidOption("train.optimizer.penalty", "got \"weights\", needs train.optimizer.ridge");
 }

@@ -70,16 +70,19 @@ std::unique_ptr<Optimizer<Real>> make_optimizer(const TrainingRule& rule, std::s
 /// Stochastic gradient descent: v ← momentum v + g + λ w, w ← w − η v.
 struct SgdOptions {
   double momentum = 0.0;
+  bool operator==(const SgdOptions&) const = default;
   void bind(Fields& fields);
 };
 /// Adam (Kingma, Ba 2015). Weight decay is added to the gradient.
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  bool operator==(const AdamOptions&) const = default;
   void bind(Fields& fields);
 };
 /// AdamW (Loshchilov, Hutter 2019). Weight decay is decoupled.
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  bool operator==(const AdamWOptions&) const = default;
   void bind(Fields& fields);
 };
 

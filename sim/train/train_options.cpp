@@ -218,8 +218,8 @@ void LeastSquaresOptions::bind(Fields& fields) {
   fields.add("memory", memory, between(1, 1000), "pairs of steps and gradient changes kept");
   fields.add("bound", bound, positive(), "largest absolute value of a parameter (default: none)");
   fields.add("likelihood", likelihood,
-             "fits a Gaussian mixture of linear experts by maximum likelihood, variances too: EM, then "
-             "Newton, without memory and bound (default: least squares; needs train.start \"best\")");
+             "fits a Gaussian mixture of linear experts by maximum likelihood: EM, then Newton "
+             "(default: least squares; needs train.start \"best\" or \"search\")");
 }
 
 void LikelihoodOptions::bind(Fields& fields) {

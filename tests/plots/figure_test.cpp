@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -229,6 +230,16 @@ TEST_CASE("axes: ticks at powers of two, decades, round steps") {
   const Axis constant = fit_axis({3, 3}, false);
   CHECK(constant.low < 3);
   CHECK(constant.high > 3);
+}
+
+TEST_CASE("axes: a range of one rounding ends, and zeros have an axis of their own") {
+  const Axis rounding = axis_between(3, std::nextafter(3.0, 4.0));
+  CHECK(rounding.ticks.size() <= 2);
+  CHECK(axis_between(-1e300, std::nextafter(-1e300, 0.0)).ticks.size() <= 2);
+  CHECK(axis_between(0, 1).ticks.size() == 6);
+  const Axis zeros = fit_axis({0, 0}, false);
+  CHECK(zeros.low == -1);
+  CHECK(zeros.high == 1);
 }
 
 }  // namespace moelab::figure_test

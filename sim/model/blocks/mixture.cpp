@@ -150,11 +150,12 @@ void Mixture<Real>::end_step(const Scratch& scratch, double* state) const {
 
 template <class Real>
 void Mixture<Real>::move_biases(const Routing<Real>& routing, double* biases) const {
-  int pairs = 0;
+  std::int64_t pairs = 0;
   for (int e = 0; e < parts_.experts; ++e) pairs += routing.pairs_of(e);
   const Real rate = static_cast<Real>(*parts_.balance_rate);
   for (int e = 0; e < parts_.experts; ++e) {
-    const int error = routing.pairs_of(e) * parts_.experts - pairs;  // E times (load − mean load)
+    // E times (load − mean load)
+    const std::int64_t error = std::int64_t{routing.pairs_of(e)} * parts_.experts - pairs;
     double& bias = biases[e];
     if (parts_.balance_rule == BalanceRule::error)
       bias = static_cast<Real>(bias) -

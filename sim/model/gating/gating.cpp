@@ -28,11 +28,16 @@ namespace moelab {
 
 MOELAB_TABLE(GatingAxis, MOELAB_GATINGS)
 
+int most_experts(const GatingRule& rule) {
+  const GatingKind& kind = rule.entry();
+  return kind.most_experts ? kind.most_experts(rule.options()) : 0;
+}
+
 double experts_per_row(const GatingRule& rule, int experts, double group_rows) {
   const GatingKind& kind = rule.entry();
   const double most = experts;
   if (kind.experts_per_row) return std::min(most, kind.experts_per_row(rule.options(), experts, group_rows));
-  const int limit = kind.most_experts ? kind.most_experts(rule.options()) : 0;
+  const int limit = most_experts(rule);
   return limit > 0 ? std::min(most, static_cast<double>(limit)) : most;
 }
 

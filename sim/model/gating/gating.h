@@ -307,6 +307,9 @@ struct GatingAxis {
 };
 using GatingRule = OneOf<GatingAxis>;
 
+/// Most experts that a row is sent or steered to; 0 if the gating has no such number.
+int most_experts(const GatingRule& rule);
+
 /// Mean number of experts that a row costs, in a group of `group_rows` rows; all experts if the kind has no
 /// number.
 double experts_per_row(const GatingRule& rule, int experts, double group_rows);

@@ -142,8 +142,16 @@ void sigmoid_gates_backward(const Routing<Real>& routing, Real* gate_gradient, R
 
 // Random numbers of training steps, from a state that holds the step.
 
-/// The uses of random numbers in a step.
-enum StepUse : std::uint64_t { kStepNoise = 1, kStepDrops = 2, kStepJitter = 3, kStepDropout = 4 };
+/// The uses of random numbers in a step. Uses under one key need different numbers. The jitter has a key of
+/// its own. Adaptive clustering shares the key of the gatings, so no gating may have the number of
+/// kStepWeights. The numbers are part of the draws: never renumber them.
+enum StepUse : std::uint64_t {
+  kStepNoise = 1,    ///< of gatings
+  kStepDrops = 2,    ///< of gatings
+  kStepJitter = 3,   ///< of mixtures
+  kStepWeights = 3,  ///< of adaptive clustering
+  kStepDropout = 4   ///< of residual blocks
+};
 
 /// The state of random streams, an array (3): a key, and the number of the step in two parts, each exact in
 /// float. Its name is "gating_noise" for a gating.
@@ -154,7 +162,8 @@ constexpr double kPart = 16777216;  ///< 2^24
 inline StateArray array(const char* name = "gating_noise") {
   return {name, {3}};
 }
-/// `stream` is the stream of the key, different for each array of a layer; random routers use 2.
+/// `stream` is the stream of the key. Gatings and adaptive clustering use 1; the other arrays of a layer have
+/// streams of their own.
 inline void start(const Start& start, double* state, std::uint64_t stream = 1) {
   Engine engine = start.seeds.stream(Purpose::router_noise, stream);
   state[0] = static_cast<double>(engine() >> 40);

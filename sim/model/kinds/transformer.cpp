@@ -23,12 +23,6 @@ const TransformerOptions& own_of(const ModelOptions& options) {
                   layers - 1));
 }
 
-/// Most experts that a row is sent to; 0 if the gating has no such number.
-int most_experts(const GatingRule& rule) {
-  const GatingKind& kind = rule.entry();
-  return kind.most_experts ? kind.most_experts(rule.options()) : 0;
-}
-
 void check_mixer(const TransformerOptions& own) {
   if (!own.width) throw InvalidOption("model.width", "missing; a transformer needs the width of its rows");
   const bool is_rotary = own.positions == TransformerOptions::Positions::rotary;

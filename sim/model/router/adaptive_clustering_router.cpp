@@ -15,8 +15,6 @@ namespace {
 
 /// The decay of the running statistics for evaluation: the weight of the past per training step.
 constexpr double kDecay = 0.99;
-/// The use of a step's stream; gatings have the uses before it.
-constexpr std::uint64_t kWeightDraws = 3;
 
 /// Whether a layer of a stack has M (Nielsen et al. 2025, placement).
 bool is_placed(const AdaptiveClusteringRouterOptions& options, int layer, int layers) {
@@ -129,7 +127,7 @@ class AdaptiveClusteringRouter final : public Router<Real> {
   void begin_step(double /*progress*/, const Real* /*parameters*/, double* state) const override {
     if (!is_placed_ || !is_redrawn_) return;
     step_stream::advance(state + entries_of_m());
-    Engine engine = step_stream::engine(state + entries_of_m(), kWeightDraws);
+    Engine engine = step_stream::engine(state + entries_of_m(), kStepWeights);
     draw_cluster_weights(engine, size(input_dim_), {state, entries_of_m()});
   }
 

@@ -6,6 +6,7 @@
 #include "sim/base/error.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/kernels/multiply.h"
+#include "sim/model/gating/selection.h"
 #include "sim/model/router/routers.h"
 #include "sim/model/router/row_draws.h"
 
@@ -81,9 +82,7 @@ class HashRouter final : public Router<Real> {
   int stride_;
 };
 
-/// The base of the two parts of the step number. Each part is exact in float.
-constexpr double kDrawsPart = 16777216;  // 2^24
-/// The stream of the key; gatings use the streams before it.
+/// The stream of a random router's key. Gatings and adaptive clustering use stream 1.
 constexpr std::uint64_t kDrawsStream = 2;
 
 template <class Real>
@@ -114,15 +113,12 @@ class RandomRouter final : public Router<Real> {
     return {};
   }
 
-  std::vector<StateArray> state_arrays() const override { return {{"router_draws", {3}}}; }
+  std::vector<StateArray> state_arrays() const override { return {step_stream::array("router_draws")}; }
   void start_state(const Start& start, double* state) const override {
-    state[0] = static_cast<double>(start.seeds.stream(Purpose::router_noise, kDrawsStream)() >> 40);
-    state[1] = state[2] = 0;
+    step_stream::start(start, state, kDrawsStream);
   }
   void begin_step(double /*progress*/, const Real* /*parameters*/, double* state) const override {
-    if (!redrawn_ || ++state[1] < kDrawsPart) return;
-    state[1] = 0;
-    ++state[2];
+    if (redrawn_) step_stream::advance(state);
   }
 
  private:

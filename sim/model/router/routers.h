@@ -350,8 +350,8 @@ struct FormulaRouterOptions {
 ///
 /// `token` hashes the token's row of the model's inputs, so every distinct row has its own expert in each
 /// layer. `projection` hashes the signs of x·p_b, b < bits, with fixed p_b ~ N(0, I), so nearby rows share an
-/// expert. Hashes are uniform over experts. They are the same in every model with E experts and differ
-/// between layers.
+/// expert. Hashes are uniform over experts and differ between layers. Those of `token` are the same in every
+/// model with E experts. Those of `projection` depend on p_b, which are drawn from the cell's seed.
 ///
 /// Array: "router_projection" (bits, d) of `projection`.
 struct HashRouterOptions {

@@ -181,6 +181,18 @@ TEST_CASE("metrics of the table: convergence looks at nothing that is not record
   CHECK_FALSE(accepts(scenario("{}"), "metrics", {{"kind", "convergence"}, {"metric", "test_loss_soft"}}));
 }
 
+TEST_CASE("metrics of the table: rows that zeros replace are not kept") {
+  const Json document = scenario(R"({"evaluations": {
+      "noisy": null, "attacked": null,
+      "drawn": {"data.contamination": {"kind": "replaced", "share": 0.5}},
+      "zero": {"data.contamination": {"kind": "replaced", "share": 0.5, "scale": 0}}}})");
+  const MetricValues values =
+      run_cell(expand_scenario(document, "", {}).cells.front(), [](double) { return false; }).metrics;
+  // The same rows are kept, so their loss is the same.
+  CHECK(values.at("zero.test_loss_kept") == doctest::Approx(values.at("drawn.test_loss_kept")));
+  CHECK(values.at("zero.test_loss_kept") != doctest::Approx(values.at("zero.test_loss_eval")));
+}
+
 TEST_CASE("metrics of the table: a claim names no step at which the metric has no value") {
   const auto accepts_at = [](const char* metric, const Json& step) {
     Json asked_claim = claim(metric);

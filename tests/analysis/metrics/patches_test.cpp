@@ -70,6 +70,30 @@ TEST_CASE("single experts: ties are errors, and random starts are near 1/2") {
   CHECK(random.at("score_spread") > 0);
 }
 
+TEST_CASE("single experts: a cluster without test samples is not one without errors") {
+  Json few = Json::parse(kFeatures);
+  few["model"]["expert"] = {{"init_scale", 0}};
+  few["data"]["test_samples"] = 5;
+  few["data"]["law"]["clusters"] = 6;
+  const MetricValues values = measured(few.dump().c_str());
+  CHECK(values.at("expert_best_error") == 1);
+  CHECK(values.at("expert_other_error") == 1);
+}
+
+TEST_CASE("the start of experts is known at the last record alone, and in later phases") {
+  Json scenario = Json::parse(kFeatures);
+  const double every = measured(kFeatures).at("start_agreement");
+  scenario["phases"] = Json::parse(R"([{"name": "first"}, {"name": "second"}])");
+  const MetricValues phased = measured(scenario.dump().c_str());
+  CHECK(phased.at("first.start_agreement") == every);  // nothing learns
+  CHECK(phased.at("start_agreement") == every);
+  scenario.erase("phases");
+  scenario["train"] = {{"lr", 0.01}, {"steps", 20}};
+  const double trained = measured(scenario.dump().c_str()).at("start_agreement");
+  scenario["metrics"] = Json::parse(R"(["task", {"kind": "patches", "records": "last"}])");
+  CHECK(measured(scenario.dump().c_str()).at("start_agreement") == trained);
+}
+
 TEST_CASE("a router that is zero has no direction and no spread") {
   Json zero = Json::parse(kFeatures);
   zero["model"]["router"]["init_scale"] = 0;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace moelab::routed_tokens_test {
 namespace {
@@ -159,6 +160,57 @@ TEST_CASE("routed tokens: a token without an expert is unserved, and a margin of
   CHECK(values.at("router_margin") == doctest::Approx(0.2));
   CHECK(values.at("selected_mass") == doctest::Approx(0.15));
   CHECK(values.at("rows_where_scores_alone_select_others") == 0.5);
+}
+
+TEST_CASE("routed tokens: chance levels leave tokens without a cluster out, as the metrics do") {
+  // All tokens with a cluster go to expert 0, half of them from either cluster: every purity is 1/2.
+  const int first = 0, second = 1;
+  for (const int documents : {8, 0}) {
+    CAPTURE(documents);
+    RoutedTokens tokens({.experts = 2, .top_k = 1, .clusters = 2, .documents = documents});
+    for (int d = 0; d < 8; ++d) {
+      for (int t = 0; t < 4; ++t) {
+        const bool has_cluster = d < 4 && t < 2;  // four documents have no such token, the others two
+        tokens.add({.experts = has_cluster ? &first : &second,
+                    .cluster = has_cluster ? d % 2 : -1,
+                    .document = documents > 0 ? d : 0,
+                    .position = t});
+      }
+    }
+    Engine engine = Seeds{1, 0}.stream(Purpose::evaluation);
+    CHECK(by_name(tokens.values()).at("top1_cluster_purity") == 0.5);
+    CHECK(tokens.chance(engine).at("top1_cluster_purity") == doctest::Approx(0.5));
+  }
+}
+
+TEST_CASE("routed tokens: metrics of clusters need a token with a cluster and an expert") {
+  RoutedTokens tokens({.experts = 2, .top_k = 1, .clusters = 2, .documents = 1});
+  const int expert = 1;
+  tokens.add({.experts = &expert});
+  Engine engine = Seeds{1, 0}.stream(Purpose::evaluation);
+  const std::map<std::string, double> values = by_name(tokens.values()), chance = tokens.chance(engine);
+  for (const char* const name : {"top1_cluster_purity", "topk_cluster_purity", "dispatch_entropy"}) {
+    CHECK_MESSAGE(!values.contains(name), name);
+    CHECK_MESSAGE(!chance.contains(name), name);
+    CHECK_MESSAGE(tokens.skipped().at(name) == "no token with a label has an expert", name);
+  }
+}
+
+TEST_CASE("routed tokens: counts that are all 0 have no loads") {
+  const std::map<std::string, double> values =
+      by_name(RoutedTokens::of_counts(std::array<std::int64_t, 2>{0, 0}, 1));
+  CHECK(values == std::map<std::string, double>{{"tokens", 0}, {"selections", 0}});
+  CHECK(by_name(RoutedTokens::of_counts(std::array<std::int64_t, 2>{3, 0}, 1)).at("dead_experts") == 0.5);
+}
+
+TEST_CASE("routed tokens: the chance level of a common expert is finite for many chosen experts") {
+  constexpr int kExperts = 1600, kChosen = 350;  // either binomial coefficient is above 10^308
+  RoutedTokens tokens({.experts = kExperts, .top_k = kChosen});
+  std::vector<int> chosen(kChosen);
+  std::iota(chosen.begin(), chosen.end(), 0);
+  for (int t = 0; t < 2; ++t) tokens.add({.experts = chosen.data(), .position = t});
+  Engine engine = Seeds{1, 0}.stream(Purpose::evaluation);
+  CHECK(tokens.chance(engine).at("repeat_any") == doctest::Approx(1));
 }
 
 }  // namespace moelab::routed_tokens_test

@@ -129,6 +129,15 @@ TEST_CASE("of an even power the sign of (a, b) is free") {
   CHECK(voronoi_errors(fitted, kTruth, false).loss > 1);
 }
 
+TEST_CASE("parameters without a finite cost have cells, and no finite loss") {
+  for (const double far : {1e200, std::nan("")}) {
+    const VoronoiErrors errors =
+        voronoi_errors(on_a_line({{0, far, 0}, {10, far, 0}}, {0.5, 0.5}), kTruth, false);
+    CHECK(errors.cells.size() == 2);
+    CHECK_FALSE(std::isfinite(errors.loss));
+  }
+}
+
 TEST_CASE("every fit lies in the cell of its nearest component") {
   // A common shift larger than the distances: without it the nearest components would all be the second.
   const MixtureComponents fitted = on_a_line({{10.2, 0.1, 0}, {20, 5, 0.1}, {20.4, 4.9, 0}}, {0.5, 0.3, 0.2});

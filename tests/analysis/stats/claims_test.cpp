@@ -258,6 +258,17 @@ TEST_CASE("a side that diverged in every seed loses, by the signs of all pairs")
   CHECK(judged_with(4, 2).points[0].note.find("of 4 pairs") != std::string::npos);
 }
 
+TEST_CASE("a pair that is lost against a claim takes its p value away") {
+  ResultTable table = make_table(6, doubled);
+  const std::string less = versus("loss", "<", R"(, "at": "last", "diverged": "loses")");
+  CHECK(judged(less, table).points[0].p_values);
+  for (ResultRow& row : table.rows)
+    if (row.arm == "a" && row.seed == 0) row.state = "diverged";
+  const ClaimResult lost = judged(less, table);
+  CHECK(lost.verdict == Verdict::inconclusive);
+  CHECK_FALSE(lost.points[0].p_values);
+}
+
 TEST_CASE("losses of two routers that the task does not teach decide nothing") {
   const auto table_of = [](bool is_left, bool is_right) {
     ResultTable table = doubled_table();

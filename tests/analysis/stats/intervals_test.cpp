@@ -84,8 +84,19 @@ TEST_CASE("medians of censored values: bounds stand at the limit; the interval i
   CHECK(six.mean == 3.5);
   CHECK_FALSE(six.is_open);
   CHECK(six.low == 1);
-  CHECK(six.high == 100);
+  CHECK(six.high == censored.high);  // the sixth is above 100, by how much is not known
   CHECK_FALSE(six.seeds[5].has_value());
+  // Of nine the second and the eighth hold the median, so one censored value leaves the upper end known.
+  std::vector<std::optional<Interval>> nine = {censored};
+  for (int i = 1; i <= 8; ++i) nine.push_back(exact(i));
+  CHECK(median_point(1, nine, false).high == 8);
+  nine.back() = censored;
+  CHECK(median_point(1, nine, false).low == 2);
+  CHECK(median_point(1, nine, false).high == censored.high);
+  // A value that was censored early may still be the largest.
+  std::vector<std::optional<Interval>> early = {Interval{0.5, censored.high}};
+  for (int i = 1; i <= 5; ++i) early.push_back(exact(i));
+  CHECK(median_point(1, early, false).high == censored.high);
   const BandPoint five =
       median_point(1, {exact(3), std::nullopt, censored, censored, exact(1), censored}, false);
   CHECK(five.mean == 100);
@@ -120,6 +131,9 @@ TEST_CASE("bands of a decided run are those of the sequences, and none where the
   const BandPoint median = median_point(1, observations, true);
   CHECK(median.low == signs.low);
   CHECK(median.high == signs.high);
+  observations.assign(12, Interval{100, std::numeric_limits<double>::infinity()});
+  for (std::size_t i = 0; i < 6; ++i) observations[i] = Interval{values[i], values[i]};
+  CHECK(std::isinf(median_point(1, observations, true).high.value()));
   CHECK_FALSE(band_point(1, {1.0, 2.0}, true, true).low.has_value());
   CHECK_FALSE(median_point(1, {Interval{1, 1}, Interval{2, 2}}, true).low.has_value());
 }

@@ -271,6 +271,14 @@ TEST_CASE("a point where both sides are no better than trivial decides nothing")
   CHECK(judged(trivial, versus("test_nmse_top1", "<")).verdict == Verdict::inconclusive);
 }
 
+TEST_CASE("steps to a target are no loss, whatever their entry's name") {
+  const std::string metric = "steps_to_target.test_nmse_top1";
+  const ResultTable steps = table_of(5, metric, [](const std::string& arm, int, int seed) {
+    return (arm == "a" ? 20 : 40) * std::exp(wobble(seed));
+  });
+  CHECK(judged(steps, versus(metric, "<")).verdict == Verdict::reproduced);
+}
+
 TEST_CASE("sides may be expressions of metrics and swept values") {
   const ResultTable table =
       table_of(5, "loss", [](const std::string&, int n, int seed) { return n * (1 + 0.1 * seed); });

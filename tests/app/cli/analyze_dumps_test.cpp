@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <string_view>
 
+#include "app/cli/analysis_files.h"
 #include "tests/app/cli/analyzed_arrays.h"
 
 namespace moelab::analyze_dumps_test {
@@ -731,6 +733,21 @@ TEST_CASE("analyze: claims on two routers are paired over their documents") {
   check_refused(unknown, "did you mean 'routing_entropy'?");
   op.emplace_back("routing_entropy =");
   check_refused(op, "needs a metric and < or >");
+  std::vector<std::string> words_between = second;
+  words_between.emplace_back("routing_entropy blah <");
+  check_refused(words_between, "got 'routing_entropy blah <', needs a metric and < or >");
+  Json damaged = read_json_file(dumps.path("there/analysis.json"));
+  Json& values = damaged.at("layers").at(0).at("documents");
+  for (const char* const change : {"fewer values", "no tokens"}) {
+    if (std::string_view(change) == "no tokens")
+      values.erase("tokens");
+    else
+      values.at("expert_load_max_violation").erase(5);
+    std::vector<std::string> against = words("even", even);
+    against.insert(against.end(), {"--against", dumps.write("damaged.json", damaged.dump()), "--claim",
+                                   "expert_load_max_violation <"});
+    check_refused(against, "is no analysis.json of `analyze --out`");
+  }
   std::vector<std::string> without = words("collapsed", collapsed);
   without.insert(without.end(), {"--claim", "routing_entropy <"});
   check_refused(without, "--against and --claim go together");
@@ -739,6 +756,70 @@ TEST_CASE("analyze: claims on two routers are paired over their documents") {
       "--logits", dumps.path("even.npy"), "--top-k", "1", "--lengths", dumps.whole("others", {6}, lengths)};
   other.insert(other.end(), {"--against", dumps.path("there/analysis.json"), "--claim", "routing_entropy <"});
   check_refused(other, "documents of other lengths");
+}
+
+TEST_CASE("analyze: JSON lines of whole numbers, then of fractions, and lines in messages") {
+  const Dumps dumps;
+  const Json first = answer_of(
+      {"--probs", dumps.write("p.jsonl", "{\"probs\": [[1, 0]]}\n{\"probs\": [[0.5, 0.5]]}\n") + ":probs"});
+  const Json last = answer_of(
+      {"--probs", dumps.write("q.jsonl", "{\"probs\": [[0.5, 0.5]]}\n{\"probs\": [[1, 0]]}\n") + ":probs"});
+  CHECK(metric_of(first, 0, "routing_entropy") == metric_of(last, 0, "routing_entropy"));
+  check_refused(
+      {"--probs", dumps.write("blank.jsonl", "{\"probs\": [[1, 0]]}\n\n{\"other\": 1}\n") + ":probs"},
+      "line 3: has no 'probs'");
+}
+
+TEST_CASE("analyze: tables have quotes, a byte-order mark and distinct names") {
+  const Dumps dumps;
+  const std::string logits = dumps.reals("L", {4, 2}, {2, 0, 0, 2, 2, 0, 0, 2});
+  const Json answer = answer_of(
+      {"--logits", logits, "--labels",
+       dumps.write(
+           "labels.csv",
+           "\xef\xbb\xbflabel,note\r\n\"a, \"\"b\"\"\",x\r\nc, x \r\n\r\n\"a, \"\"b\"\"\",x\r\nc,x\r\n") +
+           ":label"});
+  CHECK(layer_of(answer, 0).at("matrices").at("domain").at("rows") == Json({"a, \"b\"", "c"}));
+  check_refused({"--logits", logits, "--labels", dumps.write("twice.csv", "label,label\na,b\n") + ":label"},
+                "line 1: has the column 'label' twice");
+  check_refused({"--logits", logits, "--labels", dumps.write("short.csv", "label,n\n\n\"a\nb\",1\nc\n")},
+                "line 5: has 1 fields, and the header has 2");
+  check_refused({"--logits", logits, "--labels", dumps.write("open.csv", "label\n\"a\nb\n")},
+                "line 2: has a quote that is not closed");
+}
+
+TEST_CASE("analyze: a folder that cannot be written is refused before the work") {
+  const Dumps dumps;
+  const std::string file = dumps.write("file", "in the way");
+  // The arrays do not exist: the folder is looked at first.
+  check_refused({"--logits", dumps.path("nowhere.npy"), "--out", file}, "is not a folder");
+  const std::string folder = dumps.path("out");
+  std::filesystem::create_directory(folder);
+  dumps.write("out/figures", "in the way");
+  check_refused({"--logits", dumps.path("nowhere.npy"), "--out", folder, "--figures"}, "is not a folder");
+}
+
+TEST_CASE("analyze: tables have every metric that some layer has") {
+  const auto layer_of_one = [](int number, const std::string& metric) {
+    LayerAnalysis layer;
+    layer.layer = number;
+    layer.metrics[metric] = 0.5;
+    layer.experts = {{"load", {0.5, 0.5}}, {"activation_rate", {1.0, 1.0}}};
+    layer.documents = {{"document", {0, 1}}, {"tokens", {3, 4}}, {metric, {0.25, 0.75}}};
+    return layer;
+  };
+  ArrayAnalysis analysis;
+  analysis.settings = {{"experts", 2}, {"rows", 7}};
+  analysis.layers = {layer_of_one(0, "first_metric"), layer_of_one(1, "second_metric"), LayerAnalysis{}};
+  analysis.layers[2].layer = 2;
+  analysis.layers[2].experts = analysis.layers[0].experts;
+  const TemporaryFolder folder;
+  write_analysis(analysis, folder.path(), false);
+  std::ifstream table(folder.path() / "documents.csv");
+  const std::string text((std::istreambuf_iterator<char>(table)), std::istreambuf_iterator<char>());
+  CHECK(text ==
+        "layer,document,tokens,first_metric,second_metric\n0,0,3,0.25,\n0,1,4,0.75,\n1,0,3,,0.25\n1,1,4,,0."
+        "75\n");
 }
 
 TEST_CASE("analyze: a header of .safetensors whose length looks like a pickle is read") {

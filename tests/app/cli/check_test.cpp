@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 #include "sim/base/error.h"
 #include "tests/app/cli/answer.h"
 #include "tests/app/run/test_scenario.h"
+#include "tests/temporary_folder.h"
 
 namespace moelab::check_test {
 namespace {
@@ -197,6 +199,22 @@ TEST_CASE("check on the command line: lists, runs, refuses") {
   CHECK(ask({"check", "--seeds", "0"}).status == 2);
   CHECK(ask({"check", "--threads", "0"}).status == 2);
   CHECK(ask({"check", "--seed", "2"}).status == 2);
+}
+
+TEST_CASE("check: a folder of figures that cannot be written is refused before the checks") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "file";
+  std::ofstream(file) << "in the way";
+  bool has_run = false;
+  const std::vector<Check> table = {
+      {"alpha.one", "A source", "a statement", CheckVerdict::holds, [&](const CheckEffort&) {
+         has_run = true;
+         return CheckFinding{};
+       }}};
+  CheckOptions options;
+  options.figures = file;
+  CHECK_THROWS_WITH_AS(answer_checks(table, options), doctest::Contains("is not a folder"), UserError);
+  CHECK_FALSE(has_run);
 }
 
 TEST_CASE("check: the whole table comes out as expected, and its catalogue is not stale") {

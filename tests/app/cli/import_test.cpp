@@ -221,7 +221,7 @@ TEST_CASE("import: the files of pandas and of trackers") {
   CHECK(mine[2][column.at("state")] == "diverged");
   const Answer table = ask({"table", bench.run, "--metric", "mine"});
   CHECK(table.status == 0);
-  CHECK(table.out.starts_with("mine, mean over seeds"));
+  CHECK(table.out.starts_with("mine, geometric mean over seeds"));
   CHECK(ask({"table", bench.run, "--metric", "mien"}).status == 2);
 }
 

@@ -52,6 +52,16 @@ TEST_CASE("a table has a row for each arm and sweep point, and the means of the 
          answer.out.find(fmt::format(" {:.2f} [", mean), line) != std::string::npos));
 }
 
+TEST_CASE("a table as JSON goes to the file that --out names") {
+  const Tabled tabled;
+  const std::string file = tabled.run + "_means.json";
+  const Answer answer = ask({"table", tabled.run, "--json", "--out", file});
+  CHECK(answer.status == 0);
+  CHECK(answer.out.empty());
+  CHECK(read_json_file(file) == Json::parse(ask({"table", tabled.run, "--json"}).out));
+  CHECK(ask({"table", tabled.run, "--json", "--best"}).status == 2);
+}
+
 TEST_CASE("tables come as Markdown, LaTeX and JSON") {
   const Tabled tabled;
   const auto table = [&](const std::string& format) {

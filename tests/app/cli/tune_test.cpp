@@ -57,6 +57,14 @@ TEST_CASE("tune: a budget is not spent on equal candidates, and cells are those 
   CHECK(answer.at("trace").size() == 6);
 }
 
+TEST_CASE("tune: labels of arms do not hinder it, and a metric has its own direction") {
+  Json scenario = tuned({{"train.batch_size", {{"low", 1}, {"high", 3}, {"scale", "linear"}}}});
+  scenario["labels"] = {{"learned", "Learned"}};
+  const Bench bench(scenario);
+  CHECK(ask_tune(bench, {"--budget", "40", "--metric", "top1_cluster_ari"}).status == 0);
+  CHECK(tune_file(bench).at("best") == "greatest");
+}
+
 TEST_CASE("tune: nothing is chosen where every candidate diverged") {
   const Bench bench(tuned({{"train.lr", {{"low", 1e200}, {"high", 1e300}}}}));
   const Answer answer = ask_tune(bench, {"--budget", "6"});

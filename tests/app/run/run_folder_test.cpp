@@ -145,13 +145,16 @@ TEST_CASE("run folder: what it showed of a plan moves with it, and nothing else"
   scenario.written_figures = Json::parse(R"([{"id": "loss", "x": "step", "y": "train_loss"}])");
   scenario.read_document();
   const std::string first = keep_plan(folder.path(), scenario).id;
-  for (const char* file : {"claims.json", "figures/loss.svg", "figures/mine.svg", "notes.txt"})
+  for (const char* file : {"claims.json", "figures/loss.svg", "figures/loss.tex", "figures/claims.pdf",
+                           "figures/mine.svg", "notes.txt"})
     write_text(folder.path() / file, file);
   keep_plan(folder.path(), titled("second"));
   const fs::path aside = folder.path() / "plans" / first;
-  CHECK(file_text(aside / "figures/loss.svg") == "figures/loss.svg");
   CHECK(file_text(aside / "claims.json") == "claims.json");
-  CHECK_FALSE(fs::exists(folder.path() / "figures/loss.svg"));
+  for (const char* moved : {"figures/loss.svg", "figures/loss.tex", "figures/claims.pdf"}) {
+    CHECK(file_text(aside / moved) == moved);
+    CHECK_FALSE(fs::exists(folder.path() / moved));
+  }
   CHECK(fs::exists(folder.path() / "figures/mine.svg"));
   CHECK(fs::exists(folder.path() / "notes.txt"));
   keep_plan(folder.path(), scenario);

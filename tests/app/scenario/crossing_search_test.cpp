@@ -116,6 +116,17 @@ TEST_CASE("crossing search: what is refused") {
   check_refused(figure, "", {}, "figures[0].x", "kind crossing");
   figure["figures"][0] = {{"id", "f"}, {"kind", "crossing"}, {"x", "data.train_samples"}};
   check_refused(figure, "", {}, "figures[0].x", "another path");
+  // The searched path begins the name of x, and is not x.
+  Json beginning = tiny();
+  beginning["model"]["gating"] = {{"train", {{"kind", "topk"}, {"k", 1}}}};
+  beginning["sweep"] = {
+      {"model.gating.train.kind", {"topk", "sinkhorn"}},
+      {"model.gating.train.k",
+       {{"crossing",
+         {{"metric", "test_nmse_soft"}, {"level", 0.5}, {"arm", "learned"}, {"low", 1}, {"high", 3}}}}}};
+  beginning["figures"] =
+      Json::parse(R"([{"id": "f", "x": "model.gating.train.kind", "y": "test_nmse_soft"}])");
+  check_refused(beginning, "", {}, "figures[0].x", "the search along model.gating.train.k places");
   Json claim = searched();
   claim["claims"] =
       Json::parse(R"([{"id": "c", "op": "<", "left": {"arm": "learned", "metric": "test_nmse_soft",

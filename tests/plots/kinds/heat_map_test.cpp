@@ -72,6 +72,19 @@ TEST_CASE("the caption of a decided run's heat map says that not every cell has 
         std::string::npos);
 }
 
+TEST_CASE("cells of a heat map that differ by rounding alone have one colour") {
+  RunResults results = heat_map_results();
+  for (ResultRow& row : results.table.rows)
+    row.metrics["test_nmse_top1"] = row.coordinate("data.n")->number() > 10 ? 3 : 3 * (1 - 1e-13);
+  const HeatMap map = built_figure<HeatMap>({{"kind", "heat_map"},
+                                             {"id", "m"},
+                                             {"x", "data.n"},
+                                             {"y", "model.experts"},
+                                             {"value", "test_nmse_top1"}},
+                                            results);
+  CHECK(map.high - map.low == doctest::Approx(1));
+}
+
 TEST_CASE("heat maps have a panel for each arm and value of further swept paths") {
   RunResults results = heat_map_results();
   results.table.arms = {"learned", "frozen"};

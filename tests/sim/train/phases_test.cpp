@@ -129,7 +129,23 @@ TEST_CASE("what phases cannot be") {
   options.phases[1].keep_optimizer = true;
   options.phases[1].train.optimizer = AdamOptions{};
   check_refused(options, "phases[1].keep_optimizer",
-                "got true, but the phase before has another train.optimizer");
+                "got true, but the phase before has another train.optimizer, or other options of it");
+  // The kept velocities go on with the options that they began with.
+  options.phases[0].train.optimizer = AdamOptions{};
+  check(options);
+  options.phases[1].train.optimizer = AdamOptions{.beta1 = 0.5};
+  check_refused(options, "phases[1].keep_optimizer",
+                "got true, but the phase before has another train.optimizer, or other options of it");
+  options.phases[1].train.optimizer = AdamOptions{};
+  options.phases[1].learns = {.router = true, .experts = false, .layers = true, .first_layers = true};
+  check_refused(
+      options, "phases[1].keep_optimizer",
+      "got true, but parts of experts stop learning; needs false, or the same parts in \"learns\" of "
+      "the phase before");
+  options.phases[0].learns = options.phases[1].learns;
+  check(options);
+  options.phases[0].learns = options.phases[1].learns = {};
+  options.phases[0].train.optimizer = SgdOptions{};
   options.phases[1].keep_optimizer = false;
   check(options);
   options.phases[1].train.precision = TrainOptions::Precision::in_float;

@@ -176,6 +176,10 @@ TEST_CASE("minimum norm: nothing moves where no expert learns, and a model witho
         .move({data.x.data()}, data.y.data(), 4, 0, 1);
     CHECK(model.parameters == before);
   }
+  options.model.shared_experts = 1;
+  CHECK_THROWS_WITH_AS(check_minimum_norm(options.train, options.model, options.loss),
+                       doctest::Contains("needs model.shared_experts 0"), InvalidOption);
+  options.model.shared_experts = 0;
   options.model.kind = DenseOptions{.match = Match::moe};
   CHECK_THROWS_WITH_AS(check_minimum_norm(options.train, options.model, options.loss),
                        doctest::Contains("needs a model with experts"), InvalidOption);
