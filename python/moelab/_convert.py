@@ -89,20 +89,30 @@ def _plain(value: Any) -> Any:
 
 def _check_json(value: Any, path: str) -> None:
     """Refuses values that json would write, but not read back unchanged."""
-    pending = [(value, path, 0)]
+    pending = [(value, path, path.rpartition(".")[2], 0)]
     while pending:
-        part, place, depth = pending.pop()
+        part, place, name, depth = pending.pop()
         if depth > 64:
             raise UserError(path, "is nested deeper than 64 levels")
         if isinstance(part, Mapping):
             for key, entry in part.items():
                 if not isinstance(key, str):
                     raise UserError(place, f"has the key {key!r}; keys are texts")
-                pending.append((entry, f"{place}.{key}" if place else key, depth + 1))
+                pending.append((entry, f"{place}.{key}" if place else key, key.rpartition(".")[2], depth + 1))
         elif isinstance(part, (list, tuple, range)):
-            pending.extend((entry, f"{place}[{i}]", depth + 1) for i, entry in enumerate(part))
+            pending.extend((entry, f"{place}[{i}]", name, depth + 1) for i, entry in enumerate(part))
         elif isinstance(part, (float, np.floating)) and not math.isfinite(part):
             raise UserError(place, f"got {part}, needs a finite number")
+        elif isinstance(part, np.ndarray) or _is_array(part):
+            if name in _FILES:  # the array becomes a file
+                continue
+            values = np.asarray(part) if isinstance(part, np.ndarray) else array(part, place)
+            if values.dtype == object:
+                pending.append((values.tolist(), place, name, depth + 1))
+            elif values.dtype.kind == "f" and not np.isfinite(values).all():
+                index = np.argwhere(~np.isfinite(values))[0]
+                at = place + "".join(f"[{i}]" for i in index)
+                raise UserError(at, f"got {values[tuple(index)]}, needs a finite number")
 
 
 def json_text(value: Any, path: str) -> str:
@@ -170,6 +180,16 @@ def _is_text(value: str) -> bool:
     return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
+def _check_name(file: str) -> None:
+    """Refuses a text that names no file, but looks like a document or like a scenario that comes with moelab."""
+    if file.lstrip().startswith("{"):
+        raise UserError("scenario", "got JSON text, needs the path of a file or a dict; json.loads(text) gives the dict")
+    from .scenarios import names  # which imports this module
+
+    if file in names():
+        raise UserError("scenario", f"no file '{file}'; moelab.scenarios.load({file!r}) gives the scenario of that name")
+
+
 def given_scenario(scenario: ScenarioLike) -> tuple[str, str]:
     """(file, text of a document), one of them empty."""
     if isinstance(scenario, Mapping):
@@ -177,7 +197,10 @@ def given_scenario(scenario: ScenarioLike) -> tuple[str, str]:
     if isinstance(scenario, (str, os.PathLike)):
         file = os.fspath(scenario)
         if isinstance(file, str) and file and _is_text(file):
-            return os.path.expanduser(file), ""
+            place = os.path.expanduser(file)
+            if not os.path.exists(place):
+                _check_name(file)
+            return place, ""
     raise UserError("scenario", f"got {shown(scenario)}, needs the path of a scenario file or a dict")
 
 

@@ -61,7 +61,7 @@ def summary_row(entry: dict[str, Any]) -> dict[str, Any]:
     return {"arm": row.pop("arm"), **row}
 
 
-def _field(value: Any) -> str:
+def field_text(value: Any) -> str:
     """A value as a field of CSV; what does not apply (None, NaN, pandas's NA and NaT) is empty."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -100,5 +100,5 @@ def csv_text(columns: Mapping[str, list[Any]]) -> str:
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_field(value) for value in row] for row in zip(*columns.values()))
+    writer.writerows([field_text(value) for value in row] for row in zip(*columns.values()))
     return written.getvalue()

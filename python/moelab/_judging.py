@@ -13,7 +13,8 @@ import numpy as np
 from ._convert import shown
 from ._extras import extra
 from ._frames import csv_text
-from ._program import Cancel, check_cancelled
+from ._notes import logger
+from ._program import Cancel, check_cancel, check_cancelled, check_executor
 from ._progress import Progress, Shown
 from .errors import UserError
 from .samples import Sample
@@ -36,6 +37,8 @@ def _metrics(fit: Fit, sample: Sample, known: list[str]) -> dict[str, float]:
         raise UserError("fit", f"returned {shown(told)}, needs a dict of metrics, or of arrays to measure")
     arrays = {name: value for name, value in told.items() if name in _MEASURED}
     values: dict[str, float] = {}
+    if sample.is_diverged(arrays):
+        return {"state": math.nan}
     if arrays:
         needs_points = any(name in known for name in _OF_POINTS)
         measured = sample.measured(**arrays, points=needs_points)
@@ -106,23 +109,32 @@ def judge(
     """See ``Run.judge``."""
     if not callable(fit):
         raise UserError("fit", f"got {shown(fit)}, needs a function of a Sample")
+    check_executor(executor)
+    check_cancel(cancel)
     about, table = run.about, run.table()
     paths = about["sweep"]
     if name in about["arms"]:
         raise UserError("arm", f"{name!r} is an arm of the scenario; needs a name of its own")
     keys = ("cell", "arm", "seed", *paths, "state")
     known = [column for column in table if column not in keys]
+    samples = list(run.samples(arm))
+    # A result counts at every value of a path that the arm of the data does not sweep.
+    swept = {path for sample in samples for path in sample.point}
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for place, row_arm in enumerate(table["arm"]):
         if row_arm == name and table["state"][place] != "missing":
             values = {metric: float(table[metric][place]) for metric in known}
-            key = tuple(table[column][place] for column in ("seed", *paths))
+            key = tuple([table["seed"][place], *(table[path][place] if path in swept else None for path in paths)])
             rows[key] = {"state": table["state"][place]} | {
                 metric: value for metric, value in values.items() if not np.isnan(value)
             }
-    samples = list(run.samples(arm))
     wanted = {tuple([sample.seed, *(sample.point.get(path) for path in paths)]): sample for sample in samples}
     missing = [sample for key, sample in wanted.items() if key not in rows]
+    if len(missing) < len(wanted):
+        logger.warning(
+            "%d of %d cells of %s are there already, and fit is not called for them; run.remove_arm(%r) begins anew",
+            len(wanted) - len(missing), len(wanted), name, name,
+        )
     if executor is not None:
         found = _by_executor(fit, missing, known, executor, cancel)
     elif n_jobs > 1:

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Executor
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from ._convert import in_python, to_python_names
+from ._convert import in_python, shown, to_python_names
 from ._notes import tell
 from .errors import UserError
 
@@ -28,6 +29,20 @@ class Cancel(Protocol):
     def is_set(self) -> bool:
         """Whether the call shall end."""
         ...
+
+
+def check_cancel(cancel: Any) -> None:
+    """Refuses what cannot cancel a call."""
+    if cancel is not None and not callable(getattr(cancel, "is_set", None)):
+        raise UserError("cancel", f"got {shown(cancel)}, needs a threading.Event, or an object with is_set")
+
+
+def check_executor(executor: Any) -> None:
+    """Refuses what is no executor. Dask's client is none: its futures are of another kind."""
+    if executor is not None and not isinstance(executor, Executor):
+        raise UserError(
+            "executor", f"got {shown(executor)}, needs a concurrent.futures.Executor (Dask: client.get_executor())"
+        )
 
 
 def check_cancelled(cancel: Cancel | None) -> None:
@@ -70,6 +85,7 @@ def text_answer(
     :param progress: whether lines of progress go to stderr
     :raises UserError, OSError: as the program reports bad input and a failing environment
     """
+    check_cancel(cancel)
     process = subprocess.Popen(
         [sys.executable, "-m", "moelab", *words],
         stdin=subprocess.PIPE,
@@ -105,6 +121,9 @@ def text_answer(
             _end(process)
         for reader in readers:
             reader.join()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            with suppress(BrokenPipeError):  # the program ended before it read
+                stream.close()
     text = "".join(printed)
     if process.returncode in (0, 1):
         tell(note for note in notes if not note.startswith("error: "))

@@ -20,7 +20,11 @@ _NO_LABEL = -100  # PyTorch's losses skip it
 
 
 class NamedMatrix(np.ndarray):
-    """A matrix whose rows and columns have names: ``rows``, ``columns``, ``frame()``."""
+    """A matrix whose rows and columns have names: ``rows``, ``columns``, ``frame()``.
+
+    The names follow an index, a transpose and elementwise arithmetic. Every other result has no names. If an index
+    does not select whole rows and columns, the result is a plain array.
+    """
 
     rows: list[str]
     columns: list[str]
@@ -31,13 +35,97 @@ class NamedMatrix(np.ndarray):
         return made
 
     def __array_finalize__(self, other: Any) -> None:
-        self.rows = getattr(other, "rows", [])
-        self.columns = getattr(other, "columns", [])
+        # NumPy calls this for results of any shape and order, so the names of ``other`` may be wrong here.
+        self.rows, self.columns = [], []
+
+    def _has_names(self) -> bool:
+        return self.shape == (len(self.rows), len(self.columns))
+
+    def _named(self, values: np.ndarray) -> Any:
+        """Values of the same places with the names of this matrix."""
+        if not self._has_names() or values.shape != self.shape:
+            return values
+        made = values.view(NamedMatrix)
+        made.rows, made.columns = list(self.rows), list(self.columns)
+        return made
+
+    def __getitem__(self, index: Any) -> Any:
+        values = np.asarray(self)[index]
+        if values.ndim != 2 or values.size == 0 or not self._has_names():
+            return values
+        places: Any = np.indices(self.shape)
+        rows, columns = places[0][index], places[1][index]
+        if (rows != rows[:, :1]).any() or (columns != columns[:1]).any():
+            return values
+        made = values.view(NamedMatrix)
+        made.rows = [self.rows[place] for place in rows[:, 0]]
+        made.columns = [self.columns[place] for place in columns[0]]
+        return made
+
+    @property
+    def T(self) -> Any:
+        """The transpose. Rows and columns exchange their names."""
+        values = np.asarray(self).T
+        if not self._has_names():
+            return values
+        made = values.view(NamedMatrix)
+        made.rows, made.columns = list(self.columns), list(self.rows)
+        return made
+
+    def transpose(self, *axes: Any) -> Any:
+        """The same as ``T``. With axes the result is a plain array."""
+        return self.T if axes in ((), (None,)) else np.asarray(self).transpose(*axes)
+
+    def copy(self, order: Any = "C") -> Any:
+        """A copy with the names."""
+        return self._named(np.asarray(self).copy(order))
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def round(self, decimals: Any = 0, out: Any = None) -> Any:
+        """The rounded matrix with the names."""
+        rounded = np.asarray(self).round(decimals, out)
+        return rounded if out is not None else self._named(rounded)
+
+    def sort(self, *arguments: Any, **named: Any) -> None:
+        """Sorts in place. The names are lost, because they belong to other values then."""
+        super().sort(*arguments, **named)
+        self.rows, self.columns = [], []
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        def plain(value: Any) -> Any:
+            return np.asarray(value) if isinstance(value, NamedMatrix) else value
+
+        if out is not None:
+            options["out"] = tuple(plain(value) for value in out)
+        result = getattr(ufunc, method)(*[plain(value) for value in inputs], **options)
+        if out is not None:
+            return out[0] if len(out) == 1 else out
+        own = [value for value in inputs if isinstance(value, NamedMatrix)]
+        is_elementwise = method == "__call__" and ufunc.signature is None and isinstance(result, np.ndarray)
+        if not own or not is_elementwise or any((v.rows, v.columns) != (own[0].rows, own[0].columns) for v in own):
+            return result
+        return own[0]._named(result)
+
+    def __reduce__(self) -> Any:
+        reduced: Any = super().__reduce__()
+        rebuilt, arguments, state = reduced
+        return rebuilt, arguments, (state, self.rows, self.columns)
+
+    def __setstate__(self, state: Any) -> None:
+        own, rows, columns = state
+        super().__setstate__(own)
+        self.rows, self.columns = rows, columns
 
     def frame(self) -> Any:
-        """The matrix as a pandas DataFrame."""
+        """The matrix as a pandas DataFrame. Without names, rows and columns are numbered."""
         pandas = extra("pandas", "frames", "frames")
-        return pandas.DataFrame(np.asarray(self), index=self.rows, columns=self.columns)
+        names = {"index": self.rows, "columns": self.columns} if self._has_names() else {}
+        return pandas.DataFrame(np.asarray(self), **names)
 
 
 class Analysis(Mapping[str, Any]):
@@ -162,6 +250,8 @@ class Analysis(Mapping[str, Any]):
         if not isinstance(other, Analysis):
             raise UserError("other", f"got {shown(other)}, needs an Analysis")
         texts = [json_text(analysis._answer, "analysis") for analysis in (self, other)]
+        if not isinstance(claims, Sequence):
+            raise UserError("claims", f"got {shown(claims)}, needs a text, or a list of texts")
         wanted = [claims] if isinstance(claims, str) else list(claims)
         judged: list[dict[str, Any]] = json.loads(call(_core.judge_analyses, *texts, [text(c, "claims") for c in wanted]))
         return judged
@@ -285,8 +375,12 @@ def config_of(model: Any) -> Any:
     if model is None:
         return None
     if _is_file(model):
-        with open(os.fspath(model), encoding="utf-8") as file:
-            return json.load(file)
+        try:
+            with open(os.fspath(model), encoding="utf-8") as file:
+                return json.load(file)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError("model", f"'{os.fspath(model)}' cannot be read as JSON: {reason}") from None
     if not isinstance(model, Mapping):
         model = getattr(model, "config", model)
     to_dict = getattr(model, "to_dict", None)

@@ -23,6 +23,8 @@ _ROUTER_CLASS = re.compile(r"(router|gate|gating)$|router|topkgate", re.IGNORECA
 _ROUTER_PLACE = re.compile(r"(^|\.)(router|gate|gating|wg)$")
 _EXPERT_FIELDS = ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts", "num_routed_experts", "n_experts")
 _STACKS = ("encoder", "decoder")
+# The files of a capture.
+_WRITTEN = re.compile(r"batch_\d+\.safetensors|selection_bias\.safetensors|domains\.npy|config\.json|capture\.json")
 _BIASES = ("e_score_correction_bias", "expert_bias", "selection_bias")
 
 
@@ -111,7 +113,7 @@ def _start(stack: str) -> str:
 
 def _experts_of(model: Any) -> int | None:
     config = getattr(model, "config", None)
-    for inner in (config, getattr(config, "textconfig_of", None)):
+    for inner in (config, getattr(config, "text_config", None)):
         for name in _EXPERT_FIELDS:
             value = getattr(inner, name, None)
             if isinstance(value, (list, tuple)) and value:
@@ -262,10 +264,11 @@ def capture(
     :param dataloader: The batches.
     :param out: The folder to write. It must be empty or new.
     :param routers: The names of the router modules. ``*`` stands for a part between dots.
-    :param domain: The entry of a batch that names the domain of each row: numbers or texts. It may be absent.
+    :param domain: The entry of a batch that names the domain of each row: numbers or texts. One number or text counts
+        for all rows of the batch. All batches have the entry, or none has it.
     :param batches: The number of batches to take. The default is all.
     :return: The capture. ``capture.analyze()`` measures it.
-    :raises UserError: If no router is found, or a router runs twice in a pass.
+    :raises UserError: If no router is found, or a router runs twice in a pass. A capture that fails removes its files.
     """
     torch: Any = extra("torch", "capture", "captures")
     saving: Any = extra("safetensors.torch", "capture", "captures")
@@ -273,9 +276,64 @@ def capture(
         raise UserError("model", f"got {shown(model)}, needs a torch.nn.Module")
     most = _MOST_BATCHES if batches is None else whole(batches, "batches", 1, _MOST_BATCHES)
     place = folder(out, "out")
-    if os.path.isdir(place) and os.listdir(place):
-        raise UserError("out", f"'{place}' is not empty")
+    was_there = os.path.isdir(place)
+    if was_there and os.listdir(place):
+        raise UserError("out", f"'{place}' is not empty; needs a new folder, or delete this one")
     os.makedirs(place, exist_ok=True)
+    try:
+        _record(model, dataloader, place, routers, domain, most, torch, saving)
+    except BaseException:  # Ctrl-C, too: the corrected call needs an empty folder
+        _remove_written(place, was_there)
+        raise
+    return Capture(place)
+
+
+def _remove_written(place: str, was_there: bool) -> None:
+    """Removes the files of a capture that failed, and its folder if the capture made it."""
+    if not os.path.isdir(place):
+        return
+    for name in os.listdir(place):
+        if _WRITTEN.fullmatch(name):
+            os.remove(os.path.join(place, name))
+    if not was_there and not os.listdir(place):
+        os.rmdir(place)
+
+
+def _domains_of(batch: Mapping[str, Any], domain: str, number: int, torch: Any) -> list[Any] | None:
+    """The domain of each row of a batch. One text or number counts for all rows. None if there is no entry."""
+    value = batch.get(domain)
+    if value is None:
+        return None
+    tensors = [own for name, own in batch.items() if name != domain and torch.is_tensor(own) and own.ndim > 0]
+    ids: Any = batch.get("input_ids")
+    first = ids if torch.is_tensor(ids) and ids.ndim > 0 else tensors[0] if tensors else None
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (str, bytes, int, float)):
+        if first is None:
+            raise UserError(f"dataloader.{domain}", f"batch {number} has no tensor, so its rows cannot be counted; "
+                                                    "needs a list with the domain of each row")
+        return [value] * len(first)
+    if not isinstance(value, Iterable):
+        raise UserError(f"dataloader.{domain}", f"batch {number} has {shown(value)}, needs texts or numbers")
+    values = list(value)
+    # Tokens may have domains of their own, one after the other.
+    if first is not None and len(values) != len(first) and not (first is ids and len(values) == ids.numel()):
+        raise UserError(f"dataloader.{domain}", f"batch {number} has {len(values)} domains, needs one for each of its "
+                                                f"{len(first)} rows")
+    return values
+
+
+def _record(
+    model: Any,
+    dataloader: Iterable[Any],
+    place: str,
+    routers: str | Sequence[str] | None,
+    domain: str,
+    most: int,
+    torch: Any,
+    saving: Any,
+) -> None:
+    """Runs the model and writes the files of a capture."""
     found = _chosen_routers(model, routers, torch)
     recorder = _Recorder(model, found, torch)
     words = _forward_words(model)
@@ -309,9 +367,12 @@ def capture(
                 for name in ("attention_mask", "input_ids", "decoder_attention_mask", "decoder_input_ids"):
                     if torch.is_tensor(batch.get(name)):
                         own[name] = recorder.copied(batch[name])
-                if batch.get(domain) is not None:
-                    value = batch[domain]
-                    domains.extend(value.tolist() if hasattr(value, "tolist") else list(value))
+                own_domains = _domains_of(batch, domain, number, torch)
+                if number > 0 and (own_domains is None) == bool(domains):
+                    has, lacks = (0, number) if own_domains is None else (number, 0)
+                    raise UserError(f"dataloader.{domain}", f"batch {has} has the entry, but batch {lacks} does not; "
+                                                            "needs it in all batches, or in none")
+                domains.extend(own_domains or [])
             files.append(f"batch_{number:06}.safetensors")
             saving.save_file(own, os.path.join(place, files[-1]))
             if number == 0:
@@ -342,7 +403,6 @@ def capture(
     }
     with open(os.path.join(place, "capture.json"), "w", encoding="utf-8") as file:
         json.dump(about, file, indent=1)
-    return Capture(place)
 
 
 def _tensors_of(recorder: _Recorder, found: Mapping[str, Any], answer: Any, torch: Any) -> tuple[dict[str, Any], Any]:
@@ -404,7 +464,7 @@ def _write_biases(model: Any, found: Mapping[str, Any], recorder: _Recorder, arr
                 start = _start(stack)
                 biases[f"{start}selection_bias.{layer}"] = own.detach().cpu().float().contiguous()
                 break
-    for made in arrays.values():
-        made["bias"] = bool(biases)
+    for stack, made in arrays.items():
+        made["bias"] = any(name.startswith(f"{_start(stack)}selection_bias.") for name in biases)
     if biases:
         saving.save_file(biases, file)

@@ -172,6 +172,11 @@ class _Mixture(_base.BaseEstimator):
             sys.stdout.write(f"{name}step {row['step']}: {told}\n")
 
     def _fit(self, x: np.ndarray, y: np.ndarray, loss: Mapping[str, Any]) -> None:
+        for name in _NESTED:
+            if not isinstance(getattr(self, name), (Mapping, type(None))):
+                raise UserError(name, f"got {shown(getattr(self, name))}, needs a dict, as in a scenario")
+        if self.random_state is not None and self.seed != 0:
+            raise UserError("random_state", "cannot be combined with seed; needs one of them")
         seed = self.seed if self.random_state is None else seed_of(self.random_state)
         self._set_scale(x)
         inputs = self._scaled(x)
@@ -290,7 +295,7 @@ class MoEClassifier(_base.ClassifierMixin, _Mixture):
 
     def fit(self, X: Any, y: Any) -> MoEClassifier:
         """Trains on inputs (n, d) and classes (n,) of any kind."""
-        task = (self.loss or {}).get("task", "cross_entropy")
+        task = (self.loss if isinstance(self.loss, Mapping) else {}).get("task", "cross_entropy")
         if task != "cross_entropy":
             raise UserError("loss.task", f"got {task!r}, needs 'cross_entropy', which a classifier is trained by")
         x, classes = _checks.validate_data(self, X, y, dtype=np.float64)

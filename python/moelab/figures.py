@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from ._convert import shown
 from ._extras import extra
 from .errors import UserError
 
@@ -169,9 +170,9 @@ def _paint_embedding(axes: Any, data: dict[str, Any], place: int) -> None:
     axes.add_collection(PolyCollection(corners, facecolors=pale, linewidth=0), autolim=False)
     for points, size in ((panel["points"], 3), (panel["arrows"], 9)):
         for colour in range(-1 if points is panel["points"] else 0, len(colours["points"]) - 1):
-            shown = [point for point in points if point["colour"] == colour]
+            drawn = [point for point in points if point["colour"] == colour]
             look = {"s": size, "marker": colours["markers"][colour], "color": f"#{colours['points'][colour]}", "linewidths": 0, "zorder": 2}
-            axes.scatter([p["x"] for p in shown], [p["y"] for p in shown], **look)
+            axes.scatter([p["x"] for p in drawn], [p["y"] for p in drawn], **look)
     for arrow in panel["arrows"]:
         if arrow["colour"] >= 0:
             axes.plot([0, arrow["x"]], [0, arrow["y"]], color="black", linewidth=0.8, zorder=1.9)
@@ -300,6 +301,8 @@ def draw_into(data: dict[str, Any], ax: Any) -> Any:
     extra("matplotlib", "figures", "figures")
     layout = data["layout"]
     given = list(ax.flat) if hasattr(ax, "flat") else list(ax) if isinstance(ax, Iterable) else [ax]
+    if not all(hasattr(axes, "xaxis") and hasattr(axes, "yaxis") for axes in given):
+        raise UserError("ax", f"got {shown(ax)}, needs axes of matplotlib, such as plt.gca()")
     if len(given) != len(layout["panels"]):
         raise UserError("ax", f"got {len(given)} axes, needs {len(layout['panels'])}: one for each panel of {data['id']}")
     for place, (axes, frame) in enumerate(zip(given, layout["panels"], strict=True)):

@@ -16,8 +16,8 @@ import numpy as np
 from . import _core
 from ._convert import ScenarioLike, call, folder, given_scenario, json_text, settings, shown, text, whole
 from ._extras import extra
-from ._frames import claim_columns, claim_rows, columns_of, csv_text, summary_row
-from ._program import Cancel, answer, check_cancelled, text_answer
+from ._frames import claim_columns, claim_rows, columns_of, csv_text, field_text, summary_row
+from ._program import Cancel, answer, check_cancel, check_cancelled, check_executor, text_answer
 from ._progress import Progress, Shown
 from .errors import UserError
 from .samples import Sample, drawn
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _MOST_THREADS = 1024
 _CHECKSUM = "checksum"
+# Parts of a scenario that may name points or entries which the document of one point does not have.
+_OF_ALL_POINTS = ("claims", "figures", "labels", "profiles", "sweep", "tune")
 
 
 class Run:
@@ -214,18 +216,17 @@ class Run:
         """The data that the cells of an arm draw, one ``Sample`` for each sweep point and seed. The run's overrides
         apply.
 
-        :param arm: An arm of the scenario. The default is the first. Arms share their data, unless they override
-            fields of ``data``.
+        :param arm: An arm of the scenario. The default is the first arm that sweeps the most paths. Arms share their
+            data, unless they override fields of ``data``.
         :raises UserError: If the plan does not have the arm, or if files of the data have changed.
         """
         about = self.about
         arms, document, paths = about["arms"], about["scenario"], about["sweep"]
-        chosen = arms[0] if arm is None else text(arm, "arm")
+        table = self.table()
+        chosen = _most_swept_arm(table, arms, paths) if arm is None else text(arm, "arm")
         if chosen not in arms:
             raise UserError("arm", f"got {shown(arm)}, needs one of {', '.join(arms)}")
-        table = self.table()
-        # Claims and figures may name points that a document of one point does not have.
-        kept = {name: value for name, value in document.items() if name not in ("claims", "figures", "tune", "sweep")}
+        kept = {name: value for name, value in document.items() if name not in _OF_ALL_POINTS}
         for place, row_arm in enumerate(table["arm"]):
             if row_arm != chosen:
                 continue
@@ -252,17 +253,20 @@ class Run:
     ) -> Run:
         """Trains your own model on the data of every cell, and judges it by the scenario's claims as the arm ``name``.
 
-        The call keeps the result of each finished cell. The same call continues where it stopped. ``remove_arm(name)``
-        begins anew.
+        The call keeps the result of each finished cell. The same call continues where it stopped. It does not call
+        ``fit`` again for a finished cell, even if ``fit`` has changed, and logs how many there are.
+        ``remove_arm(name)`` begins anew.
 
         :param name: The arm's name. The scenario must not have it. ``Run.claims`` lists its claims as
             ``<claim>@<name>``.
         :param fit: A function of the ``Sample`` of each cell. It returns metrics by name, or arrays by the names that
             ``Sample.measure`` takes (``outputs_top1``, ``outputs_soft``, ``probs``, ``logits``). It may return both. A
-            metric that is not finite makes the cell ``diverged``.
-        :param arm: The arm whose data the cells draw. The default is the first arm.
+            metric that is not finite makes the cell ``diverged``, and so do NaN or infinite outputs.
+        :param arm: The arm whose data the cells draw. The default is that of ``samples``. If the arm does not sweep a
+            path, a result counts at every value of the path.
         :param n_jobs: The number of cells at a time, each in a separate process. More than 1 needs joblib.
-        :param executor: Any ``concurrent.futures.Executor``. It computes the cells instead of ``n_jobs``.
+        :param executor: Any ``concurrent.futures.Executor``. It computes the cells instead of ``n_jobs``. Dask gives
+            one by ``client.get_executor()``.
         :param progress: Whether to show progress, or a function of ``moelab.Progress``.
         :param cancel: An event that ends the call with ``concurrent.futures.CancelledError``.
         :return: The run itself.
@@ -282,8 +286,10 @@ class Run:
         :param name: The arm's name. The scenario must not have it.
         :param frame: A frame, or a dict of columns: seed, every swept path, and metrics. An optional column is state
             ("done", "diverged" or "failed"). A column ``checksum`` proves that the rows have the plan's data, and
-            ``Sample.place`` gives it. Without the column, the function warns.
-        :raises UserError: If a seed, a sweep point or a metric is unknown, a value is not finite, or the data differ.
+            ``Sample.place`` gives it. Without the column, the function warns. NaN and None are empty fields. An empty
+            field of a path that some arm does not sweep means every value of the path. Without a state, an infinite
+            value makes its row "diverged".
+        :raises UserError: If a seed, a sweep point or a metric is unknown, or the data differ.
         """
         columns = columns_of(frame)
         sums = columns.pop(_CHECKSUM, None)
@@ -307,16 +313,19 @@ class Run:
         paths = about["sweep"]
         if missing := [name for name in ("seed", *paths) if name not in columns]:
             raise UserError("frame", f"lacks the column {missing[0]!r}")
-        needed = {_key(columns, paths, row): str(sums[row]) for row in range(len(sums))}
+        needed: dict[str, list[tuple[str, ...]]] = {}
+        for row, given in enumerate(sums):
+            needed.setdefault(str(given), []).append(_key(columns, paths, row))
         for arm in about["arms"]:
             for sample in self.samples(arm):
-                key = _key_of(sample.seed, [sample.point.get(path) for path in paths])
-                if needed.get(key) == sample.checksum:
-                    del needed[key]
-            if not needed:
+                if sample.checksum in needed:
+                    key = _key_of(sample.seed, [sample.point.get(path) for path in paths])
+                    needed[sample.checksum] = [row for row in needed[sample.checksum] if not _is_at(row, key)]
+            if not any(needed.values()):
                 return
-        seed, *point = next(iter(needed))
-        place = "".join(f", {path} {value}" for path, value in zip(paths, point))
+        wrong = {row for rows in needed.values() for row in rows}
+        seed, *point = next(row for row in (_key(columns, paths, i) for i in range(len(sums))) if row in wrong)
+        place = "".join(f", {path} {value}" for path, value in zip(paths, point) if value)
         raise UserError("frame", f"holds data that are not the plan's, first at seed {seed}{place}; "
                                  "Run.samples() draws the plan's")
 
@@ -366,8 +375,19 @@ def _option(name: str, value: str) -> list[str]:
 
 
 def _key_of(seed: Any, point: list[Any]) -> tuple[str, ...]:
-    """Identifies a row. Frames turn whole numbers into floats."""
-    return tuple(f"{value:.17g}" if isinstance(value, (int, float, np.number)) else str(value) for value in (seed, *point))
+    """Identifies a row. The text of a path that the row's arm does not sweep is empty."""
+    return tuple(field_text(value) for value in (seed, *point))
+
+
+def _is_at(row: tuple[str, ...], key: tuple[str, ...]) -> bool:
+    """Whether a row has the coordinates of a key. Paths that the key's arm does not sweep do not count."""
+    return all(own in ("", given) for given, own in zip(row, key))
+
+
+def _most_swept_arm(table: Mapping[str, Any], arms: list[str], paths: list[str]) -> str:
+    """The first of the arms that sweep the most paths."""
+    firsts = {arm: table["arm"].index(arm) for arm in arms}
+    return max(arms, key=lambda arm: sum(table[path][firsts[arm]] is not None for path in paths))
 
 
 def _key(columns: Mapping[str, list[Any]], paths: list[str], row: int) -> tuple[str, ...]:
@@ -442,12 +462,16 @@ def run(
     :param force: Whether to run even if memory seems too small.
     :param cancel: A ``threading.Event``, or another object with ``is_set``. Once it is set, the call ends with
         ``concurrent.futures.CancelledError`` and keeps the finished cells.
-    :param executor: Any ``concurrent.futures.Executor``: a process pool, Dask, submitit. Its workers share the cells
-        through leases and must see the run folder. A killed worker loses one cell.
-    :param workers: The number of calls for the executor. The default is its own number, or one for each processor.
+    :param executor: Any ``concurrent.futures.Executor``: a process pool, or ``client.get_executor()`` of Dask. Its
+        workers share the cells through leases and must see the run folder. A killed worker loses one cell.
+    :param workers: With ``executor``, the number of calls for it. The default is its own number, or one for each processor.
     :raises UserError: If the scenario is not valid, or the folder cannot take its results.
     :raises OSError: If disk or memory refuse.
     """
+    check_executor(executor)
+    check_cancel(cancel)
+    if workers is not None and executor is None:
+        raise UserError("workers", f"got {shown(workers)} without executor; needs an executor, or threads instead")
     given = given_scenario(scenario), text(profile, "profile"), settings(overrides)
     place = "" if out is None else folder(out, "out")
     further = {

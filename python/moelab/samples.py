@@ -52,6 +52,8 @@ class Sample:
     """The id of the run's plan. A sample of ``moelab.sample`` has none."""
     checksum: str = ""
     """Of the arrays as they were drawn. ``Run.add_arm`` refuses rows whose checksum is not the plan's."""
+    _drawn: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    """Of a converted sample: the converted test set with the arrays as they were drawn."""
 
     def torch(self, dtype: Any = None, device: Any = None) -> Sample:
         """The same sample with PyTorch tensors.
@@ -97,7 +99,14 @@ class Sample:
         own: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
         for name, value in own.items():
             own[name] = None if value is None else converted(array(value, name))
-        return replace(self, **own)
+        kept = {name: (own[name], self._as_drawn(name)) for name in ("test_x", "test_y")}
+        return replace(self, **own, _drawn=kept)
+
+    def _as_drawn(self, name: str) -> Any:
+        """An array of the test set before its conversion, unless somebody has replaced it."""
+        own = getattr(self, name)
+        converted, original = self._drawn.get(name, (None, None))
+        return original if own is converted and original is not None else own
 
     @property
     def place(self) -> dict[str, Any]:
@@ -108,6 +117,8 @@ class Sample:
         self, outputs_top1: Any = None, outputs_soft: Any = None, probs: Any = None, logits: Any = None
     ) -> dict[str, float]:
         """The metrics of arrays on the test set, with the program's definitions and names.
+
+        A converted sample compares with the test set as it was drawn, in double precision.
 
         :param outputs_top1: Outputs of the argmax expert, in the shape of ``test_y``. For ids they are logits (n, s,
             ids). They give ``test_loss_top1``, ``test_nmse_top1`` and ``test_accuracy_top1``.
@@ -141,7 +152,7 @@ class Sample:
                 if ending == self.eval_gating:
                     values |= {f"test_{name}_eval": told[name] for name in told if name != "nmse"}
         if probs is not None or logits is not None:
-            inputs = array(self.test_x, "test_x")
+            inputs = array(self._as_drawn("test_x"), "test_x")
             given: dict[str, Any] = {"labels": array(self.test_labels, "test_labels")}
             if points and inputs.dtype.kind == "f":  # ids are names, not points
                 given["inputs"] = inputs.astype(np.float64)
@@ -152,18 +163,48 @@ class Sample:
 
     def _task(self, outputs: Any, ending: str) -> dict[str, float]:
         path = f"outputs_{ending}"
-        given, wanted = array(outputs, path), array(self.test_y, "test_y")
-        is_ids = wanted.dtype.kind in "iu"
-        if given.shape != wanted.shape and not (is_ids and given.shape[:-1] == wanted.shape):
-            needed = f"{wanted.shape} + (ids,)" if is_ids else str(wanted.shape)
-            raise UserError(path, f"has shape {given.shape}, needs {needed}")
+        given, wanted, is_ids = self._fitting(outputs, path)
         if is_ids:
             scored = wanted >= 0  # places without a target do not count
             given, wanted = given[scored], np.eye(given.shape[-1])[wanted[scored]]
         width = wanted.shape[-1]
         rows = [np.ascontiguousarray(part.reshape(-1, width), np.float64) for part in (given, wanted)]
-        told = json.loads(call(_core.task_metrics, *rows, self.cross_entropy, self.classes))
+        try:
+            told = json.loads(call(_core.task_metrics, *rows, self.cross_entropy, self.classes))
+        except UserError as error:
+            raise UserError(path if error.path == "outputs" else error.path, error.message) from None
         return {"loss": told["loss"]} if is_ids else told
+
+    def _fitting(self, outputs: Any, path: str) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Outputs and targets of fitting shapes, and whether the targets are ids."""
+        given, wanted = array(outputs, path), array(self._as_drawn("test_y"), "test_y")
+        is_ids = wanted.dtype.kind in "iu"
+        if (given.shape[:-1] if is_ids and given.ndim else given.shape) != wanted.shape:
+            needed = f"{wanted.shape} + (ids,)" if is_ids else str(wanted.shape)
+            raise UserError(path, f"has shape {given.shape}, needs {needed}")
+        if is_ids and wanted.size and given.shape[-1] <= wanted.max():
+            raise UserError(
+                path, f"has {given.shape[-1]} ids in its last axis, needs at least {int(wanted.max()) + 1}: the "
+                      f"targets hold the id {int(wanted.max())}"
+            )
+        return given, wanted, is_ids
+
+    def is_diverged(self, arrays: Mapping[str, Any]) -> bool:
+        """Whether arrays that ``measure`` takes hold values of a diverged model: NaN, or infinite outputs.
+
+        Scores may be minus infinity, which masks an expert or an id.
+        """
+        for name, value in arrays.items():
+            if value is None:
+                continue
+            may_mask = name == "logits"
+            if name.startswith("outputs_"):
+                values, _, may_mask = self._fitting(value, name)
+            else:
+                values = array(value, name)
+            if values.dtype.kind == "f" and not (np.isfinite(values) | (may_mask & np.isneginf(values))).all():
+                return True
+        return False
 
     def __repr__(self) -> str:
         named = {name: getattr(self, name) for name in _ARRAYS}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._convert import ScenarioLike, call, given_scenario, settings, shown, text, whole
 from ._extras import extra
-from ._program import Cancel, answer, check_cancelled
+from ._program import Cancel, answer, check_cancel, check_cancelled
 from ._progress import Progress, Shown
 from ._sharing import processors
 from .errors import UserError
@@ -111,7 +111,8 @@ def check(
 ) -> pandas.DataFrame:
     """Checks theorems numerically, as ``moelab check`` does. Ctrl-C ends the call at any time. Needs pandas.
 
-    :param ids: Ids of checks, or beginnings of ids such as "dikkala2023". The default is all checks.
+    :param ids: Ids of checks, or beginnings of ids such as "dikkala2023". The default is all checks. An
+        empty list checks nothing.
     :param seeds: Multiplies the random repetitions.
     :param threads: The number of checks at a time, each in a separate process. The default is one for each processor.
     :param progress: Whether to show progress, or a function of ``moelab.Progress``.
@@ -126,9 +127,12 @@ def check(
     given = [text(name, "ids") for name in ([ids] if isinstance(ids, str) else ids or [])]
     if not all(given):
         raise UserError("ids", "has an empty text; needs ids, or nothing")
+    check_cancel(cancel)
     repeats = str(whole(seeds, "seeds", 1, _MOST_SEEDS))
     workers = processors() if threads is None else whole(threads, "threads", 1, _MOST_THREADS)
-    chosen = [entry["id"] for entry in json.loads(call(_core.list_checks, given))]
+    # The compiled part reads an empty list as all checks.
+    is_none = ids is not None and not given
+    chosen = [] if is_none else [entry["id"] for entry in json.loads(call(_core.list_checks, given))]
     ends = Event()
 
     def found(name: str) -> dict[str, Any]:

@@ -280,6 +280,27 @@ def _eval_set(eval_set: Any) -> tuple[Any, np.ndarray, Any]:
     return array(x, "eval_set.x"), array(y, "eval_set.y"), _labels(labels[0] if labels else None)
 
 
+def _check_eval_set(eval_x: np.ndarray, eval_y: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    """Refuses an evaluation set that does not fit the training set. Wrong training sets are refused later."""
+    if x.ndim not in (2, 3) or y.ndim not in (1, 2, 3):
+        return
+    if eval_x.ndim != x.ndim or eval_x.shape[-1] != x.shape[-1]:
+        needed = ", ".join(("n", "s")[: x.ndim - 1])
+        raise UserError("eval_set.x", f"has shape {eval_x.shape}, needs ({needed}, {x.shape[-1]})")
+    # Targets of one column may lack their last axis.
+    width = () if y.ndim == 1 else (y.shape[-1],)
+    rows = eval_x.shape[:2] if y.ndim == 3 and x.ndim == 3 else eval_x.shape[:1]
+    allowed = [(*rows, *width)]
+    if width in ((), (1,)):
+        allowed = [(*rows, *width), rows, (*rows, 1)]
+    if eval_y.shape not in allowed:
+        raise UserError("eval_set.y", f"has shape {eval_y.shape}, needs {allowed[0]}")
+    for path, values in (("eval_set.x", eval_x), ("eval_set.y", eval_y)):
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            place = tuple(np.argwhere(~np.isfinite(values))[0])
+            raise UserError(path, f"the array holds {values[place]} in row {place[0]}")
+
+
 def train(
     x: Any,
     y: Any,
@@ -310,6 +331,7 @@ def train(
     :param seed: Index of the seed of initial weights and batches.
     :param random_state: The name of ``seed`` in scikit-learn. A whole number, or a generator that draws one.
     :param eval_set: A pair (x, y), or (x, y, labels). ``history`` measures it under the evaluation gating.
+        Its arrays have the columns of x and y, and their values are finite.
     :param callback: A function of a record's row and of the ``Model`` at that step. A true answer ends training.
     :param history: Whether to measure at each record. ``Model.history`` then has ``step``, ``train_loss`` and
         ``train_nmse`` under the training gating. Classes have ``train_accuracy`` instead of ``train_nmse``. The
@@ -343,7 +365,10 @@ def train(
         sets = {"train": given}
         if eval_set is not None:
             eval_x, eval_y, eval_labels = _eval_set(eval_set)
-            sets["eval"] = eval_x, _indicators(eval_y, targets.shape[-1]) if is_cross_entropy else eval_y, eval_labels
+            if is_cross_entropy and targets.ndim > 1:
+                eval_y = _indicators(eval_y, targets.shape[-1])
+            _check_eval_set(eval_x, eval_y, given[0], targets)
+            sets["eval"] = eval_x, eval_y, eval_labels
         records = _History(sets, is_cross_entropy, callback)
         rows = records.records
         records.model_of = lambda trained: Model(trained, own_spec, router, list(rows))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import moelab
+from moelab.analysis import NamedMatrix
 
 CASES = 200
 
@@ -217,6 +220,16 @@ def test_a_configuration_names_layers_and_choices():
     assert moelab.analyze(model=config, **case) == moelab.analyze(model=Config(), **case)
 
 
+@pytest.mark.parametrize("content", [None, "{", "\udcff"])
+def test_a_configuration_that_cannot_be_read_is_a_user_error(tmp_path, content):
+    file = tmp_path / "config.json"
+    if content is not None:
+        file.write_text(content, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(moelab.UserError, match=r"^model: '.*config\.json' cannot be read as JSON") as caught:
+        moelab.analyze(np.full((4, 2), 0.5), model=file)
+    assert caught.value.path == "model"
+
+
 def test_bfloat16_is_read():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     logits = np.random.default_rng(5).normal(size=(40, 4)).astype(ml_dtypes.bfloat16)
@@ -279,7 +292,9 @@ def test_parquet_files_are_ids(tmp_path):
 
 def test_ctrl_c_ends_a_long_analysis():
     code = (
-        "import sys, numpy as np, moelab\n"
+        "import signal, numpy as np, moelab\n"
+        # A shell starts background jobs with SIGINT ignored, and children inherit that.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "r = np.random.default_rng(0).dirichlet(np.ones(8), 200_000)\n"
         "x = np.random.default_rng(1).normal(size=(200_000, 16))\n"
         "print('ready', flush=True)\n"
@@ -292,5 +307,44 @@ def test_ctrl_c_ends_a_long_analysis():
         time.sleep(1)
         process.send_signal(signal.SIGINT)
         begin = time.monotonic()
-        assert process.communicate(timeout=60)[0] == "interrupted\n"
+        try:
+            assert process.communicate(timeout=60)[0] == "interrupted\n"
+        finally:
+            process.kill()
         assert time.monotonic() - begin < 20  # a whole analysis takes longer on a busy machine
+
+
+@pytest.fixture
+def named() -> Any:
+    """A matrix of 3 domains and 4 experts. The value of each place is 10 row + column."""
+    values = [[10 * row + column for column in range(4)] for row in range(3)]
+    return NamedMatrix(values, ["law", "code", "math"], ["0", "1", "2", "3"])
+
+
+def test_names_of_a_matrix_follow_the_index(named):
+    frame = named.frame()
+    order = [2, 0, 1]
+    assert named[order].frame().equals(frame.iloc[order])
+    assert named[:, ::-1].frame().equals(frame.iloc[:, ::-1])
+    assert named[:2].frame().equals(frame.iloc[:2])
+    assert named[np.array([True, False, True]), 1:].frame().equals(frame.iloc[[0, 2], 1:])
+    assert named[np.ix_([1, 0], [3, 2])].frame().equals(frame.iloc[[1, 0], [3, 2]])
+    assert named.T.frame().equals(frame.T) and named.transpose().frame().equals(frame.T)
+    assert (2 * named).round(1).frame().equals(2 * frame)
+    for plain in (named[0], named[:, 0], named[[[0, 1]], [[2, 3]]], named[named > 5], named.mean(0), named.T @ named,
+                  named[:1] + named[1:2]):
+        assert type(plain) is np.ndarray
+    assert float(named[1, 2]) == 12 and [row[0] for row in named] == [0, 10, 20]
+    assert list(np.sort(named, axis=0).frame().index) == [0, 1, 2]
+
+
+def test_claims_of_a_wrong_type_are_refused():
+    analysis = moelab.analyze(np.full((4, 2), 0.5))
+    with pytest.raises(moelab.UserError, match="claims: got 3"):
+        analysis.judge(analysis, 3)
+
+
+def test_pickles_and_copies_of_a_matrix_keep_its_names(named):
+    for other in (pickle.loads(pickle.dumps(named)), copy.copy(named), copy.deepcopy(named), named.copy()):
+        assert other.frame().equals(named.frame())
+        assert not np.shares_memory(other, named)

@@ -160,6 +160,57 @@ def test_linear_gates_of_any_model_are_routers(tmp_path: Any) -> None:
     assert len(one.files) == 1
 
 
+class TextConfig:
+    """The configuration of the language part of a multimodal model."""
+
+    num_local_experts = 4
+    num_experts_per_tok = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"num_local_experts": 4, "num_experts_per_tok": 1}
+
+
+class MultimodalConfig:
+    """A configuration that names the experts only in its part ``text_config``."""
+
+    text_config = TextConfig()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"model_type": "multimodal", "text_config": self.text_config.to_dict()}
+
+
+def test_a_multimodal_model_names_its_experts_in_text_config(tmp_path: Any) -> None:
+    model = Plain()
+    model.config = MultimodalConfig()
+    model.vision = torch.nn.ModuleDict({"gate": torch.nn.Linear(5, 3)})  # has another number of outputs
+    captured = moelab.capture(model, [torch.randn(7, 5)], tmp_path / "routing")
+    assert captured.routers == ["layers.0.gate", "layers.1.gate"]
+    written = json.loads((tmp_path / "routing" / "config.json").read_text())
+    assert written["text_config"] == {"num_local_experts": 4, "num_experts_per_tok": 1}
+    assert captured.arguments()["model"] == str(tmp_path / "routing" / "config.json")
+
+
+class OneBias(torch.nn.Module):
+    """A model with an encoder and a decoder. Only the decoder has a selection bias."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = torch.nn.ModuleList([torch.nn.ModuleDict({"gate": torch.nn.Linear(5, 4)})])
+        self.decoder = torch.nn.ModuleList([torch.nn.ModuleDict({"gate": torch.nn.Linear(5, 4)})])
+        self.decoder[0].register_buffer("expert_bias", torch.tensor([3.0, 0.0, 0.0, 0.0]))
+
+    def forward(self, x: Any) -> Any:
+        return self.encoder[0]["gate"](x).sum() + self.decoder[0]["gate"](x).sum()
+
+
+def test_a_bias_belongs_to_its_stack(tmp_path: Any) -> None:
+    captured = moelab.capture(OneBias(), [torch.randn(7, 5)], tmp_path / "routing")
+    assert "selection_bias" not in captured.arguments("encoder")
+    assert captured.arguments("decoder")["selection_bias"].endswith(":decoder.selection_bias")
+    for stack in ("encoder", "decoder"):
+        assert [layer["layer"] for layer in captured.analyze(stack, top_k=1)["layers"]] == [0]
+
+
 def test_what_cannot_be_recorded_is_refused(tmp_path: Any) -> None:
     with pytest.raises(moelab.UserError, match="no module is named router or gate"):
         moelab.capture(torch.nn.Linear(3, 4), [torch.zeros(2, 3)], tmp_path / "a")
@@ -189,3 +240,65 @@ def test_the_folder_says_what_it_holds(tmp_path: Any) -> None:
     assert arrays["experts.load"].shape == (3, EXPERTS)
     assert arrays["domain.rows"].tolist() == ["code", "law"]
     assert arrays["domain"].sum(-1) == pytest.approx(np.full((3, 2), 2))
+
+
+class Tokens(torch.nn.Module):
+    """A model of tokens with one router."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = torch.nn.Embedding(9, 5)
+        self.gate = torch.nn.Linear(5, 4)
+
+    def forward(self, input_ids: Any) -> Any:
+        return self.gate(self.embed(input_ids)).sum()
+
+
+def of_domains(*domains: Any) -> list[dict[str, Any]]:
+    """Batches of 4 rows and 3 tokens. ``...`` stands for a batch without a domain."""
+    made = []
+    for place, domain in enumerate(domains):
+        ids = (torch.arange(12).reshape(4, 3) + place) % 9
+        made.append({"input_ids": ids} if domain is ... else {"input_ids": ids, "domain": domain})
+    return made
+
+
+def test_one_domain_counts_for_all_rows_of_a_batch(tmp_path: Any) -> None:
+    captured = moelab.capture(Tokens(), of_domains("code", ["a", "b", "c", "d"], "math"), tmp_path / "texts")
+    domains = np.load(tmp_path / "texts" / "domains.npy")
+    assert domains.tolist() == ["code"] * 4 + ["a", "b", "c", "d"] + ["math"] * 4
+    assert captured.analyze(top_k=1).matrices["domain"][0].rows == ["a", "b", "c", "code", "d", "math"]
+    moelab.capture(Tokens(), of_domains(3, torch.tensor(1), np.int64(2)), tmp_path / "numbers")
+    assert np.load(tmp_path / "numbers" / "domains.npy").tolist() == [3] * 4 + [1] * 4 + [2] * 4
+
+
+@pytest.mark.parametrize(
+    ("domains", "message"),
+    [
+        (["code", ["a", "b", "c"]], "batch 1 has 3 domains, needs one for each of its 4 rows"),
+        ([torch.zeros(5)], "batch 0 has 5 domains"),
+        (["code", ...], "batch 0 has the entry, but batch 1 does not"),
+        ([..., "code"], "batch 1 has the entry, but batch 0 does not"),
+        ([object()], "needs texts or numbers"),
+    ],
+)
+def test_domains_that_do_not_fit_are_refused_at_once(tmp_path: Any, domains: Any, message: str) -> None:
+    with pytest.raises(moelab.UserError, match=message) as caught:
+        moelab.capture(Tokens(), of_domains(*domains), tmp_path / "routing")
+    assert caught.value.path == "dataloader.domain"
+
+
+def test_a_failed_capture_can_be_repeated(tmp_path: Any) -> None:
+    def broken() -> Iterator[Any]:
+        yield from of_domains("code")
+        raise RuntimeError("the disk is gone")
+
+    (tmp_path / "empty").mkdir()
+    for place in (tmp_path / "empty", tmp_path / "new"):
+        with pytest.raises(RuntimeError, match="the disk is gone"):
+            moelab.capture(Tokens(), broken(), place)
+        assert place.exists() == (place.name == "empty")
+        assert len(moelab.capture(Tokens(), of_domains("code"), place).files) == 1
+        with pytest.raises(moelab.UserError, match="is not empty; needs a new folder"):
+            moelab.capture(Tokens(), of_domains("code"), place)
+        assert (place / "capture.json").exists()

@@ -153,6 +153,9 @@ def test_the_table_of_the_page_is_the_scripts():
         ({"validation_fraction": 0.7}, "validation_fraction"),
         ({"learning_rate": -1.0}, "train.lr.expert"),
         ({"random_state": "a"}, "random_state"),
+        ({"random_state": 1, "seed": 2}, "random_state"),
+        ({"model": 3}, "model"),
+        ({"loss": 3}, "loss"),
     ],
 )
 def test_parameters_that_are_refused(options, path):

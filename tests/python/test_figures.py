@@ -163,3 +163,8 @@ def test_figures_are_painted_into_axes_of_the_user(tiny_run):
     with pytest.raises(moelab.UserError) as caught:
         tiny_run.figure("loss", ax=own.subplots(1, 3))
     assert caught.value.path == "ax"
+
+
+def test_a_figure_needs_axes(tiny_run):
+    with pytest.raises(moelab.UserError, match="needs axes of matplotlib"):
+        tiny_run.figure("loss", ax=3)

@@ -144,6 +144,66 @@ def test_judging_goes_on_where_it_stopped(run):
     assert len(calls) == 4
 
 
+def test_the_first_cell_may_diverge(run):
+    run.judge("mine", lambda sample: {"test_nmse_top1": float("inf") if sample.seed == 0 else 0.5})
+    assert list(run.cells.query("arm == 'mine'").state) == ["diverged", "done", "done"] * 2
+
+
+def partly_swept() -> dict:
+    """The first arm does not sweep the scale of the router's start."""
+    scenario = tiny_scenario() | {"arms": {"frozen": {"model.router.trainable": False}, "learned": {}}}
+    scenario["sweep"] = {"model.router.init_scale": {"values": [1, 3], "arms": ["learned"]}, **scenario["sweep"]}
+    return scenario | {"claims": [], "figures": [], "save": [], "seeds": {"root": 1, "count": 2}}
+
+
+def test_samples_sweep_what_an_arm_sweeps(tmp_path):
+    run = moelab.run(partly_swept(), out=tmp_path / "run", progress=False)
+    assert [sample.point.get("model.router.init_scale") for sample in run.samples()] == [1, 1, 1, 1, 3, 3, 3, 3]
+    assert ["model.router.init_scale" in sample.point for sample in run.samples("frozen")] == [False] * 4
+
+
+@pytest.mark.parametrize(("arm", "count"), [(None, 8), ("frozen", 4)])
+def test_arms_that_do_not_sweep_a_path_are_judged(tmp_path, arm, count):
+    run = moelab.run(partly_swept(), out=tmp_path / "run", progress=False)
+    calls: list[str] = []
+
+    def fit(sample: moelab.Sample) -> dict[str, float]:
+        if len(calls) == 1:
+            calls.append("")
+            raise RuntimeError("the power failed")
+        calls.append(sample.cell)
+        return {"test_nmse_top1": sample.seed + 1}
+
+    with pytest.raises(RuntimeError):
+        run.judge("mine", fit, arm=arm)
+    run.judge("mine", fit, arm=arm)
+    assert len(calls) == count + 1
+    own = run.cells.query("arm == 'mine'")
+    assert list(own.state) == ["done"] * 8
+    assert list(own.test_nmse_top1) == [1, 2] * 4
+
+
+def test_rows_of_an_arm_that_does_not_sweep_a_path_are_added(tmp_path):
+    run = moelab.run(partly_swept(), out=tmp_path / "run", progress=False)
+    rows = [{**sample.place, "test_nmse_top1": 0.5} for sample in run.samples("frozen")]
+    frame = pandas.DataFrame(rows).assign(**{"model.router.init_scale": None})
+    run.add_arm("mine", frame)
+    run.add_arm("other", frame.assign(**{"model.router.init_scale": 3}))
+    assert list(run.cells.query("arm == 'mine'").state) == ["done"] * 8
+    assert list(run.cells.query("arm == 'other'").state) == ["missing"] * 4 + ["done"] * 4
+    with pytest.raises(moelab.UserError, match="not the plan's, first at seed 0, data.train_samples 32;"):
+        run.add_arm("wrong", frame.assign(checksum="0"))
+
+
+def test_samples_of_a_scenario_with_labels_and_profiles(tmp_path):
+    scenario = tiny_scenario() | {"figures": []}
+    scenario["labels"] = {"learned": "Learned", "data.train_samples=64": "more"}
+    scenario["profiles"] = {"quick": {"claims.0.at": "last"}}
+    scenario["seeds"]["count"] = 1
+    run = moelab.run(scenario, out=tmp_path / "run", progress=False)
+    assert [sample.cell for sample in run.samples()] == list(run.cells.query("arm == 'learned'").cell)
+
+
 def test_judging_in_several_processes(run):
     pytest.importorskip("joblib")
     run.judge("jobs", ridge, n_jobs=2)
@@ -203,3 +263,32 @@ def test_rows_of_other_data_are_refused(run):
     assert "other" not in set(run.cells.arm)
     with pytest.warns(UserWarning, match="no column 'checksum'"):
         run.add_arm("unsure", pandas.DataFrame(rows).drop(columns="checksum"))
+
+
+def test_a_repeated_judgement_says_what_is_there(run, caplog):
+    run.judge("mine", lambda sample: {"test_nmse_top1": 0.4})
+    assert not caplog.records
+    run.judge("mine", lambda sample: {"test_nmse_top1": 9.0})
+    assert [record.message for record in caplog.records] == [
+        "6 of 6 cells of mine are there already, and fit is not called for them; run.remove_arm('mine') begins anew"
+    ]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_outputs_that_are_not_finite_are_those_of_a_diverged_model(run, value):
+    run.judge("mine", lambda s: {"outputs_top1": np.full_like(s.test_y, value if s.seed == 2 else 0.5)})
+    assert list(run.cells.query("arm == 'mine'").state) == ["done", "done", "diverged"] * 2
+    with pytest.raises(moelab.UserError, match="has shape") as caught:
+        run.judge("other", lambda s: {"outputs_top1": np.full((3, 3), np.nan)})
+    assert caught.value.path == "outputs_top1"
+    sample = next(run.samples())
+    with pytest.raises(moelab.UserError) as caught:
+        sample.measure(outputs_top1=np.full_like(sample.test_y, np.nan))
+    assert caught.value.path == "outputs_top1"
+
+
+@pytest.mark.parametrize("wrong", [{"executor": 3}, {"cancel": 3}])
+def test_a_wrong_executor_or_cancel_is_refused(run, wrong):
+    with pytest.raises(moelab.UserError) as caught:
+        run.judge("mine", ridge, **wrong)
+    assert caught.value.path == next(iter(wrong))

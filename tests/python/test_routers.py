@@ -144,7 +144,7 @@ def test_scenarios_files_and_pickles_refuse_them(data, tmp_path, tiny):
             ask()
         assert caught.value.path == "model.router"
     tiny["model"]["router"] = linear()
-    with pytest.raises(moelab.UserError, match="moelab.train alone"):
+    with pytest.raises(moelab.UserError, match="works only with moelab.train"):
         moelab.validate(tiny)
     tiny["model"]["router"] = {"kind": "python"}
     with pytest.raises(moelab.UserError) as caught:

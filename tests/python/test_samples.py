@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,3 +105,28 @@ def test_measure_takes_nullable_types_of_pandas():
     holes.iloc[0, 0] = pandas.NA
     with pytest.raises(moelab.UserError, match="dtype object"):
         drawn.measure(outputs_top1=holes)
+
+
+def test_a_converted_sample_is_measured_as_it_was_drawn():
+    drawn = moelab.sample(tiny_scenario())
+    random = np.random.default_rng(0)
+    scores = random.normal(size=(len(drawn.test_x), 4))
+    probs = scores.clip(0.1) / scores.clip(0.1).sum(1, keepdims=True)
+    given = {"outputs_top1": random.normal(size=drawn.test_y.shape), "probs": probs}
+    single = drawn.numpy(np.float32)
+    assert single.test_y.dtype == np.float32
+    for converted in (single, single.numpy(), pickle.loads(pickle.dumps(single))):
+        assert converted.measure(**given) == drawn.measure(**given)
+    replaced = replace(single, test_y=single.test_y + 1)
+    assert replaced.measure(outputs_top1=single.test_y + 1)["test_loss_top1"] == 0
+
+
+def test_ids_need_a_score_each():
+    drawn = moelab.sample(language_scenario())
+    most = int(drawn.test_y.max())
+    with pytest.raises(moelab.UserError, match=f"has 5 ids in its last axis, needs at least {most + 1}") as caught:
+        drawn.measure(outputs_top1=np.zeros((*drawn.test_y.shape, 5)))
+    assert caught.value.path == "outputs_top1"
+    with pytest.raises(moelab.UserError, match="has shape"):
+        drawn.measure(outputs_top1=np.zeros(drawn.test_y.shape))
+    assert drawn.measure(outputs_top1=np.zeros((*drawn.test_y.shape, most + 1)))["test_loss_top1"] > 0

@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,6 +46,13 @@ def test_the_parameters_are_those_of_the_scenarios_cell(tiny_run, model, data):
     assert model.route(data.test_x).tobytes() == saved["test_probs"].tobytes()
     other = moelab.train(data.x, data.y, model=MODEL, train=TRAIN, seed=2)
     assert other.arrays()["router_weight"].tobytes() != own["router_weight"].tobytes()
+
+
+@pytest.mark.parametrize("value", [np.array([0.1, np.nan]), np.array([0.1, np.inf], dtype=object), [0.1, math.nan]])
+def test_a_value_of_an_array_that_is_not_finite_has_its_path(data, value):
+    with pytest.raises(moelab.UserError, match="needs a finite number") as caught:
+        moelab.train(data.x, data.y, model=MODEL, train=TRAIN | {"lr": value})
+    assert caught.value.path == "train.lr[1]"
 
 
 def test_training_in_double_learns(data):
@@ -313,3 +321,34 @@ def test_random_states(data):
     with pytest.raises(moelab.UserError) as caught:
         trained(eval_set=data.x)
     assert caught.value.path == "eval_set"
+
+
+def test_a_dense_model_of_its_own_size_has_no_router(data):
+    model = moelab.train(data.x, data.y, model={"kind": "dense", "width": 8, "depth": 2}, train=TRAIN, seed=1)
+    assert model.predict(data.test_x).shape == data.test_y.shape
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "message"),
+    [
+        (lambda x, y: (x, y.ravel()), "eval_set.y", r"has shape \(192,\), needs \(64, 3\)"),
+        (lambda x, y: (x, y[:, 0]), "eval_set.y", r"has shape \(64,\), needs \(64, 3\)"),
+        (lambda x, y: (x, y[1:]), "eval_set.y", "has shape"),
+        (lambda x, y: (x[:, :2], y), "eval_set.x", r"has shape \(64, 2\), needs \(n, 6\)"),
+        (lambda x, y: (x * np.nan, y), "eval_set.x", "holds nan in row 0"),
+        (lambda x, y: (x, y * np.nan), "eval_set.y", "holds nan in row 0"),
+    ],
+)
+def test_an_evaluation_set_that_does_not_fit_is_refused(data, change, path, message):
+    rows: list[Any] = []
+    with pytest.raises(moelab.UserError, match=message) as caught:
+        moelab.train(data.x, data.y, model=MODEL, train=TRAIN, eval_set=change(data.x, data.y),
+                     callback=lambda row, _: rows.append(row))
+    assert caught.value.path == path
+    assert not rows
+
+
+def test_targets_of_one_column_may_lack_their_last_axis(data):
+    for y, eval_y in ((data.y[:, 0], data.y[:, :1]), (data.y[:, :1], data.y[:, 0])):
+        model = moelab.train(data.x, y, model=MODEL, train=TRAIN, eval_set=(data.x, eval_y))
+        assert math.isfinite(model.records[-1]["eval_loss"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from concurrent.futures import CancelledError, ProcessPoolExecutor
 from pathlib import Path
 
@@ -162,12 +164,21 @@ def test_checks_are_interrupted_and_cancelled():
     with pytest.raises(CancelledError):
         moelab.check(seeds=1000, threads=2, cancel=event)
     assert time.monotonic() - start < 20
-    code = "import moelab\ntry: moelab.check(seeds=1000, threads=2)\nexcept KeyboardInterrupt: print('interrupted')"
+    code = (
+        "import signal, moelab\n"
+        # A shell starts background jobs with SIGINT ignored, and children inherit that.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "try: moelab.check(seeds=1000, threads=2)\n"
+        "except KeyboardInterrupt: print('interrupted')"
+    )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     time.sleep(3)
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=30)[0] == "interrupted\n"
+    try:
+        assert process.communicate(timeout=30)[0] == "interrupted\n"
+    finally:
+        process.kill()
     assert time.monotonic() - start < 20
 
 
@@ -288,3 +299,50 @@ def test_a_cluster_of_dask_shares_a_run(tmp_path):
             executor = client.get_executor()
             shared = moelab.run(shared_scenario(), out=tmp_path / "run", executor=executor, workers=2, progress=False)
     assert shared.cells.equals(alone.cells)
+
+
+def test_a_verb_closes_its_pipes(tiny_run):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        moelab.verify(tiny_run)
+        gc.collect()
+    assert not [str(warning.message) for warning in caught if warning.category is ResourceWarning]
+
+
+def test_a_text_that_is_no_path_is_explained(tiny):
+    with pytest.raises(moelab.UserError, match=r"json\.loads\(text\) gives the dict") as caught:
+        moelab.validate(json.dumps(tiny))
+    assert caught.value.path == "scenario"
+    with pytest.raises(moelab.UserError, match=r"moelab\.scenarios\.load\('start/learned_and_frozen'\)"):
+        moelab.run("start/learned_and_frozen", progress=False)
+    with pytest.raises(moelab.UserError, match="no such file"):
+        moelab.validate("nowhere.json")
+
+
+class Client:
+    """It has submit, as Dask's client has, but is no executor."""
+
+    def submit(self, *_: object) -> None:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"executor": Client()}, r"client\.get_executor\(\)"),
+        ({"executor": 3}, "needs a concurrent.futures.Executor"),
+        ({"cancel": 3}, "needs a threading.Event"),
+        ({"workers": 2}, "without executor"),
+    ],
+)
+def test_arguments_of_a_shared_run_that_are_refused(tmp_path, wrong, message):
+    with pytest.raises(moelab.UserError, match=message) as caught:
+        moelab.run(one_point(), out=tmp_path / "run", progress=False, **wrong)
+    assert caught.value.path == next(iter(wrong))
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_empty_list_checks_nothing():
+    assert moelab.check([]).empty
+    with pytest.raises(moelab.UserError, match="cancel"):
+        moelab.check([], cancel=3)
