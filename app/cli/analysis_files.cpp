@@ -105,11 +105,8 @@ std::string matrices_csv(const ArrayAnalysis& analysis, const std::string& name)
 /// documents, or for many.
 std::string documents_csv(const ArrayAnalysis& analysis) {
   std::vector<std::string> names;
-  for (const LayerAnalysis& layer : analysis.layers) {
-    for (const auto& [name, unused] : layer.documents.items()) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-  }
+  const Json documents = in_some_layer(analysis, &LayerAnalysis::documents);
+  for (const auto& [name, unused] : documents.items()) names.push_back(name);
   if (names.empty()) return "";
   std::string text = fmt::format("layer,{}\n", fmt::join(names, ","));
   for (const LayerAnalysis& layer : analysis.layers) {

@@ -25,6 +25,16 @@
 #include "sim/base/error.h"
 
 namespace moelab {
+Json in_some_layer(const ArrayAnalysis& analysis, Json LayerAnalysis::*entries) {
+  Json all = Json::object();
+  for (const LayerAnalysis& layer : analysis.layers) {
+    for (const auto& [name, value] : (layer.*entries).items()) {
+      if (!all.contains(name)) all[name] = value;
+    }
+  }
+  return all;
+}
+
 namespace {
 
 constexpr const char *kNotFinite = "not finite: the numbers of its arrays are too large",
@@ -670,17 +680,6 @@ std::size_t longest_name(std::initializer_list<const Json*> objects) {
     for (const auto& [name, value] : names->items()) width = std::max(width, name.size());
   }
   return width;
-}
-
-/// The entries that some layer has. The first layer with an entry gives its value.
-Json in_some_layer(const ArrayAnalysis& analysis, Json LayerAnalysis::*entries) {
-  Json all = analysis.layers.front().*entries;
-  for (const LayerAnalysis& layer : analysis.layers) {
-    for (const auto& [name, value] : (layer.*entries).items()) {
-      if (!all.contains(name)) all[name] = value;
-    }
-  }
-  return all;
 }
 
 /// A table of the layers' metrics: a column for each of few layers, their mean and range for many.

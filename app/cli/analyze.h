@@ -70,6 +70,9 @@ constexpr std::int64_t kQueryRows = 1000;
 /// arrays that do not fit.
 ArrayAnalysis analyze_arrays(const AnalyzedArrays& arrays);
 
+/// The entries that some layer has, such as its metrics. The first layer with an entry gives its value.
+Json in_some_layer(const ArrayAnalysis& analysis, Json LayerAnalysis::*entries);
+
 /// The analysis that `answer` of to_json() holds.
 ArrayAnalysis analysis_of(const Json& answer);
 

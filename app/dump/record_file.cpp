@@ -6,11 +6,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <utility>
 
 #include "app/dump/array_file.h"
+#include "sim/base/csv.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -73,72 +73,6 @@ std::string reals_of(const std::string& wholes) {
   return reals;
 }
 
-/// Splits a table into records of fields (RFC 4180). Spaces around a field are no part of it.
-class TableLines {
- public:
-  /// `refuse` receives a line and what is wrong with it. It does not return.
-  TableLines(std::string_view text, char separator, std::function<void(std::size_t, std::string)> refuse)
-      : text_(text), separator_(separator), refuse_(std::move(refuse)) {}
-
-  bool at_end() const { return at_ >= text_.size(); }
-  /// The first line of the record that next() returned last.
-  std::size_t line() const { return begin_; }
-
-  std::vector<std::string> next() {
-    begin_ = line_++;
-    std::vector<std::string> fields;
-    do fields.push_back(field());
-    while (take(separator_));
-    take('\r');
-    if (!at_end() && !take('\n')) refuse_(begin_, "has text behind a quoted field");
-    return fields;
-  }
-
- private:
-  bool take(char wanted) {
-    if (at_end() || text_[at_] != wanted) return false;
-    ++at_;
-    return true;
-  }
-
-  void skip_spaces() {
-    while (take(' ')) {
-    }
-  }
-
-  std::string field() {
-    skip_spaces();
-    std::string text;
-    if (!take('"')) {
-      const char ends[] = {separator_, '\n', '"'};
-      const std::size_t end = std::min(text_.find_first_of({ends, sizeof ends}, at_), text_.size());
-      text = text_.substr(at_, end - at_);
-      at_ = end;
-      if (!at_end() && text_[at_] == '"')
-        refuse_(begin_, "has a quote inside a field that does not begin with one");
-      if (text.ends_with('\r') && (at_end() || text_[at_] == '\n')) text.pop_back();
-      text.erase(text.find_last_not_of(' ') + 1);
-      return text;
-    }
-    while (!at_end()) {
-      const char letter = text_[at_++];
-      if (letter == '"' && !take('"')) {
-        skip_spaces();
-        return text;
-      }
-      if (letter == '\n') ++line_;
-      text += letter;
-    }
-    refuse_(begin_, "has a quote that is not closed");
-    return text;
-  }
-
-  std::string_view text_;
-  char separator_;
-  std::function<void(std::size_t, std::string)> refuse_;
-  std::size_t at_ = 0, line_ = 1, begin_ = 1;
-};
-
 /// The number of a field, or its text.
 Json value_of_field(const std::string& field) {
   const char* const first = field.data();
@@ -170,9 +104,7 @@ RecordFile::RecordFile(std::filesystem::path file, std::string place)
                                         "reads",
                                         file_.string()));
   is_table_ = file_.extension() == ".csv" || file_.extension() == ".tsv";
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  std::string_view content = text;
-  if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
+  const std::string_view content = without_byte_order_mark(text);
   if (is_table_)
     read_table(content);
   else
@@ -208,20 +140,15 @@ void RecordFile::read_lines(std::string_view text) {
 }
 
 void RecordFile::read_table(std::string_view text) {
-  TableLines lines(text, file_.extension() == ".tsv" ? '\t' : ',',
-                   [this](std::size_t line, const std::string& message) { refuse_line(line, message); });
+  CsvLines lines(text, {file_.extension() == ".tsv" ? '\t' : ',', true},
+                 [this](std::size_t line, const std::string& message) { refuse_line(line, message); });
   std::vector<std::string> names;
   while (!lines.at_end()) {
     const std::vector<std::string> fields = lines.next();
     if (fields.size() == 1 && fields[0].empty()) continue;  // an empty line
     if (names.empty()) {
       names = fields;
-      for (auto name = names.begin(); name != names.end(); ++name) {
-        // The first column of pandas is an index without a name.
-        if (name->empty() && name != names.begin()) refuse_line(lines.line(), "has a column without a name");
-        if (std::find(names.begin(), name, *name) != name)
-          refuse_line(lines.line(), fmt::format("has the column '{}' twice", *name));
-      }
+      lines.check_names(names);
       continue;
     }
     if (fields.size() != names.size())

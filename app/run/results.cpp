@@ -519,22 +519,27 @@ Json entry_json(const SummaryEntry& entry) {
   return json;
 }
 
+namespace {
+
+constexpr const char* kMeanStatistic = "mean over seeds ± half of the 95 % interval";
+constexpr const char* kGeometricStatistic = "geometric mean over seeds [95 % interval]";
+
+}  // namespace
+
 std::string summary_statistic(const std::vector<SummaryEntry>& entries, const std::string& metric) {
-  const std::string mean = "mean over seeds ± half of the 95 % interval",
-                    geometric = "geometric mean over seeds [95 % interval]";
   if (may_be_censored(metric)) return "median over seeds [95 % interval of order statistics]";
   const GeometricEntries found = geometric_entries(entries);
-  if (!is_declared_positive(metric) && !found.any) return mean;
-  if (found.all) return geometric;
-  return found.any ? geometric + "; where a value is not above 0, mean ± half of the interval"
-                   : mean + ", since values are not above 0";
+  if (!is_declared_positive(metric) && !found.any) return kMeanStatistic;
+  if (found.all) return kGeometricStatistic;
+  return found.any ? fmt::format("{}; where a value is not above 0, mean ± half of the interval",
+                                 kGeometricStatistic)
+                   : fmt::format("{}, since values are not above 0", kMeanStatistic);
 }
 
 std::string column_head(const std::vector<SummaryEntry>& entries, const std::string& metric) {
-  const GeometricEntries found = geometric_entries(entries);
-  const bool is_arithmetic = !is_declared_positive(metric) && !found.any;
-  const bool is_plain = !may_be_censored(metric) && (is_arithmetic || found.all);
-  return is_plain ? metric : fmt::format("{} ({})", metric, summary_statistic(entries, metric));
+  const std::string statistic = summary_statistic(entries, metric);
+  const bool is_usual = statistic == kMeanStatistic || statistic == kGeometricStatistic;
+  return is_usual ? metric : fmt::format("{} ({})", metric, statistic);
 }
 
 Table summary_table(const ResultTable& table, const std::string& metric) {

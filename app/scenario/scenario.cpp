@@ -311,15 +311,12 @@ std::string parent_of(const std::string& path) {
 void check_each_step(const CellExpansion& expansion, const Arm& arm, const std::vector<SweepAxis>& axes,
                      ErrorList& errors) {
   constexpr std::size_t kMostSteps = 200;  // of an axis; a wrong value seldom stands behind so many
-  for (std::size_t varied = 0; varied < axes.size(); ++varied) {
-    for (std::size_t step = 0; step < std::min(axes[varied].steps.size(), kMostSteps); ++step) {
-      std::vector<Override> point;
-      for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-        const std::vector<Override>& own = axes[axis].steps[axis == varied ? step : 0];
-        point.insert(point.end(), own.begin(), own.end());
-      }
+  std::size_t stride = count_points(axes, static_cast<std::size_t>(kMaxCells));
+  for (const SweepAxis& axis : axes) {
+    stride /= axis.steps.size();
+    for (std::size_t step = 0; step < std::min(axis.steps.size(), kMostSteps); ++step) {
       ErrorList found;
-      found.check([&] { expansion.check_point(arm, point); });
+      found.check([&] { expansion.check_point(arm, sweep_point(axes, step * stride)); });
       for (const ScenarioError& error : found.all()) {
         // A path that is wrong whatever its value is told once.
         const bool is_told =
@@ -547,17 +544,11 @@ bool correct(Json& value, std::string path, const std::string& unknown, const st
 bool fill_in(Json& document, const std::string& path) {
   const Shape* const shape = find_shape(scenario_shape(), document, path);
   const std::size_t dot = path.rfind('.');
-  Json* parent = &document;
-  std::string_view rest = dot == std::string::npos ? "" : std::string_view(path).substr(0, dot);
-  while (!rest.empty()) {
-    const std::string key(rest.substr(0, rest.find('.')));
-    if (!parent->is_object() || !parent->contains(key)) return false;
-    parent = &parent->at(key);
-    rest.remove_prefix(std::min(key.size() + 1, rest.size()));
-  }
-  const std::string key = path.substr(dot == std::string::npos ? 0 : dot + 1);
-  if (shape == nullptr || !parent->is_object() || parent->contains(key)) return false;
-  (*parent)[key] = small_value(*shape);
+  const Json* const parent = dot == std::string::npos ? &document : find_value(document, path.substr(0, dot));
+  if (shape == nullptr || parent == nullptr || !parent->is_object() || find_value(document, path))
+    return false;
+  const std::vector<Override> filled = {{path, small_value(*shape), path, ""}};
+  apply_overrides(scenario_shape(), filled, document);
   return true;
 }
 

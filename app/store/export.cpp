@@ -13,12 +13,11 @@
 #include "app/scenario/checks.h"
 #include "app/scenario/overrides.h"
 #include "plots/report/table.h"
+#include "sim/base/csv.h"
 #include "sim/base/error.h"
 
 namespace moelab {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// Whether csv_cell has put an apostrophe before this text.
 bool has_apostrophe(const std::string& field) {
@@ -26,68 +25,13 @@ bool has_apostrophe(const std::string& field) {
          std::string_view("=+-@\t\r'").find(field[1]) != std::string_view::npos;
 }
 
-/// Splits a text into CSV records.
-class CsvLines {
- public:
-  CsvLines(std::string_view text, const std::string& source) : text_(text), source_(source) {
-    if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
-  }
-
-  bool at_end() const { return at_ >= text_.size(); }
-
-  std::vector<std::string> next() {
-    begin_ = line_;
-    std::vector<std::string> fields(1);
-    while (true) {
-      read_field(fields.back());
-      if (has_apostrophe(fields.back())) fields.back().erase(0, 1);
-      if (!take(',')) break;
-      fields.emplace_back();
-    }
-    take('\r');
-    if (!at_end() && !take('\n')) refuse("has text behind a quoted field");
-    ++line_;
-    return fields;
-  }
-
-  /// Throws UserError at the first line of the record that next() returned last.
-  [[noreturn]] void refuse(const std::string& message) const {
-    throw UserError(fmt::format("{}:{}", source_, begin_), message);
-  }
-
- private:
-  bool take(char wanted) {
-    if (at_end() || text_[at_] != wanted) return false;
-    ++at_;
-    return true;
-  }
-
-  void read_field(std::string& field) {
-    if (!take('"')) {
-      const std::size_t end = std::min(text_.find_first_of(",\"\r\n", at_), text_.size());
-      field = text_.substr(at_, end - at_);
-      at_ = end;
-      if (!at_end() && text_[at_] == '"') refuse("has a quote inside a field that does not begin with one");
-      return;
-    }
-    while (!at_end()) {
-      const char character = text_[at_++];
-      if (character == '"' && !take('"')) return;
-      if (character == '\n') ++line_;
-      field += character;
-    }
-    refuse("has a quote that is not closed");
-  }
-
-  std::string_view text_;
-  const std::string& source_;
-  std::size_t at_ = 0;
-  int line_ = 1, begin_ = 1;
-};
-
-}  // namespace
-
-namespace {
+/// The next record, without the apostrophes of csv_cell.
+std::vector<std::string> next_fields(CsvLines& lines) {
+  std::vector<std::string> fields = lines.next();
+  for (std::string& field : fields)
+    if (has_apostrophe(field)) field.erase(0, 1);
+  return fields;
+}
 
 /// Throws UserError for text that is not UTF-8, or whose lines end in CR alone.
 void check_encoding(std::string_view text, const std::string& source) {
@@ -106,20 +50,18 @@ void check_encoding(std::string_view text, const std::string& source) {
 
 CsvTable parse_csv(std::string_view text, const std::string& source) {
   check_encoding(text, source);
-  CsvLines lines(text, source);
+  const auto refuse = [&](std::size_t line, const std::string& message) {
+    throw UserError(fmt::format("{}:{}", source, line), message);
+  };
+  CsvLines lines(without_byte_order_mark(text), {}, refuse);
   if (lines.at_end()) throw UserError(source, "is empty; needs a head with the names of its columns");
-  CsvTable table{lines.next(), {}};
-  std::set<std::string_view> seen;
-  for (const std::string& name : table.columns) {
-    // The first column of pandas is an index without a name.
-    if (name.empty() && &name != &table.columns.front()) lines.refuse("has a column without a name");
-    if (!seen.insert(name).second) lines.refuse(fmt::format("has the column '{}' twice", name));
-  }
+  CsvTable table{next_fields(lines), {}};
+  lines.check_names(table.columns);
   while (!lines.at_end()) {
-    std::vector<std::string> fields = lines.next();
+    std::vector<std::string> fields = next_fields(lines);
     if (fields.size() == 1 && fields[0].empty() && table.columns.size() > 1) continue;  // an empty line
     if (fields.size() != table.columns.size())
-      lines.refuse(fmt::format("has {} fields, the head {}", fields.size(), table.columns.size()));
+      refuse(lines.line(), fmt::format("has {} fields, the head {}", fields.size(), table.columns.size()));
     table.rows.push_back(std::move(fields));
   }
   return table;

@@ -19,6 +19,12 @@ _MOST = 10**6
 _NO_LABEL = -100  # PyTorch's losses skip it
 
 
+def _with_names(values: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> NamedMatrix:
+    made = values.view(NamedMatrix)
+    made.rows, made.columns = list(rows), list(columns)
+    return made
+
+
 class NamedMatrix(np.ndarray):
     """A matrix whose rows and columns have names: ``rows``, ``columns``, ``frame()``.
 
@@ -30,9 +36,8 @@ class NamedMatrix(np.ndarray):
     columns: list[str]
 
     def __new__(cls, values: Any, rows: Sequence[str], columns: Sequence[str]) -> NamedMatrix:
-        made = np.array([[np.nan if x is None else x for x in row] for row in values], dtype=float).view(cls)
-        made.rows, made.columns = list(rows), list(columns)
-        return made
+        numbers = np.array([[np.nan if x is None else x for x in row] for row in values], dtype=float)
+        return _with_names(numbers, rows, columns)
 
     def __array_finalize__(self, other: Any) -> None:
         # NumPy calls this for results of any shape and order, so the names of ``other`` may be wrong here.
@@ -45,9 +50,7 @@ class NamedMatrix(np.ndarray):
         """Values of the same places with the names of this matrix."""
         if not self._has_names() or values.shape != self.shape:
             return values
-        made = values.view(NamedMatrix)
-        made.rows, made.columns = list(self.rows), list(self.columns)
-        return made
+        return _with_names(values, self.rows, self.columns)
 
     def __getitem__(self, index: Any) -> Any:
         values = np.asarray(self)[index]
@@ -57,10 +60,9 @@ class NamedMatrix(np.ndarray):
         rows, columns = places[0][index], places[1][index]
         if (rows != rows[:, :1]).any() or (columns != columns[:1]).any():
             return values
-        made = values.view(NamedMatrix)
-        made.rows = [self.rows[place] for place in rows[:, 0]]
-        made.columns = [self.columns[place] for place in columns[0]]
-        return made
+        return _with_names(
+            values, [self.rows[place] for place in rows[:, 0]], [self.columns[place] for place in columns[0]]
+        )
 
     @property
     def T(self) -> Any:
@@ -68,9 +70,7 @@ class NamedMatrix(np.ndarray):
         values = np.asarray(self).T
         if not self._has_names():
             return values
-        made = values.view(NamedMatrix)
-        made.rows, made.columns = list(self.columns), list(self.rows)
-        return made
+        return _with_names(values, self.columns, self.rows)
 
     def transpose(self, *axes: Any) -> Any:
         """The same as ``T``. With axes the result is a plain array."""

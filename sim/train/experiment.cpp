@@ -374,8 +374,7 @@ void check_phase(const ExperimentOptions& options, std::size_t place) {
                         "leaves out \"router\", but the biases of model.gating.balance_rate go on moving; "
                         "needs \"router\", or model.gating.balance_rate 0");
   }
-  if (!phase.learns.experts && (phase.learns.first_layers || phase.learns.read_outs) &&
-      phase.train.weight_decay.expert > 0) {
+  if (phase.learns.has_frozen_parts() && phase.train.weight_decay.expert > 0) {
     throw InvalidOption("train.weight_decay",
                         "given, but parts of experts do not learn; needs 0 for experts");
   }
@@ -386,12 +385,10 @@ void check_phase(const ExperimentOptions& options, std::size_t place) {
     throw InvalidOption("keep_optimizer",
                         "got true, but the phase before has another train.optimizer, or other options of it");
   // Kept velocities and moments would move the parts of experts that do not learn.
-  const bool has_frozen_parts =
-      !phase.learns.experts && (phase.learns.first_layers || phase.learns.read_outs);
-  const bool were_frozen = !before.learns.experts &&
+  const bool were_frozen = before.learns.has_frozen_parts() &&
                            before.learns.first_layers == phase.learns.first_layers &&
                            before.learns.read_outs == phase.learns.read_outs;
-  if (has_frozen_parts && !were_frozen)
+  if (phase.learns.has_frozen_parts() && !were_frozen)
     throw InvalidOption("keep_optimizer",
                         "got true, but parts of experts stop learning; needs false, or the same parts in "
                         "\"learns\" of the phase before");

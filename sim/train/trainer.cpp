@@ -25,7 +25,7 @@ bool learns_in(const Learns& learns, ParameterGroup::Part part) {
     case ParameterGroup::Part::router:
       return learns.router;
     case ParameterGroup::Part::experts:
-      return learns.experts || learns.first_layers || learns.read_outs;
+      return learns.experts || learns.has_frozen_parts();
     case ParameterGroup::Part::layers:
       break;
   }
@@ -197,7 +197,7 @@ void clip(std::vector<TrainedGroup<Real>>& groups, double most) {
 template <class Real>
 std::vector<std::size_t> frozen_places(const Network<Real>& network, const Learns& learns) {
   std::vector<std::size_t> frozen;
-  if (learns.experts || !(learns.first_layers || learns.read_outs)) return frozen;
+  if (!learns.has_frozen_parts()) return frozen;
   const ArrayPlaces arrays = array_places(network);
   // "expert_weight_3_layer0" is of layer 3 of the experts of a mixture. Experts of one layer may have no
   // number: "expert_weight_layer0".

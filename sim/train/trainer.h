@@ -28,6 +28,9 @@ struct Learns {
   bool layers = true;   ///< attention, projection and read-out
   /// Parts of the experts that learn if `experts` do not: the weights of the first layer, the last layer.
   bool first_layers = false, read_outs = false;
+
+  /// Whether parts of the experts learn, and the rest of them is frozen.
+  bool has_frozen_parts() const { return !experts && (first_layers || read_outs); }
 };
 
 /// The places of the experts' parameters that do not learn in a phase in which parts of experts do.

@@ -54,6 +54,22 @@ const ScenarioError* error_at(const std::vector<ScenarioError>& errors, const st
   return found == errors.end() ? nullptr : &*found;
 }
 
+/// Checks that there are these errors, each with its line, and no others.
+void check_places(const std::vector<ScenarioError>& errors,
+                  const std::vector<std::pair<std::string, std::size_t>>& places) {
+  std::string all;
+  for (const ScenarioError& error : errors) all += error.path() + ": " + error.message() + "\n";
+  CAPTURE(all);
+  for (const auto& place : places) {
+    CAPTURE(place.first);
+    const ScenarioError* const error = error_at(errors, place.first);
+    REQUIRE(error);
+    CHECK(error->line == place.second);
+    CHECK(error->column > 1);
+  }
+  CHECK(errors.size() == places.size());
+}
+
 }  // namespace
 
 TEST_CASE("errors: a file with twelve mistakes has one answer with twelve places") {
@@ -108,24 +124,14 @@ TEST_CASE("errors: every arm and every swept value, also beside a missing field"
     "model.router.temperature": [1, 2]
   }
 })");
-  std::string all;
-  for (const ScenarioError& error : errors) all += error.path() + ": " + error.message() + "\n";
-  CAPTURE(all);
-  for (const auto& [path, line] : {std::pair("data.target", 3),
-                                   {"arms.a.model.router.kind", 7},
-                                   {"arms.a.train.steps", 7},
-                                   {"arms.b.model.expertz", 8},
-                                   {"arms.b.train.steps", 8},
-                                   {"sweep.model.experts[0]", 11},
-                                   {"sweep.model.experts[2]", 11},
-                                   {"sweep.data.clusters[1]", 12}}) {
-    const std::string place = path;
-    CAPTURE(place);
-    const ScenarioError* const error = error_at(errors, place);
-    REQUIRE(error);
-    CHECK(error->line == static_cast<std::size_t>(line));
-  }
-  CHECK(errors.size() == 8);
+  check_places(errors, {{"data.target", 3},
+                        {"arms.a.model.router.kind", 7},
+                        {"arms.a.train.steps", 7},
+                        {"arms.b.model.expertz", 8},
+                        {"arms.b.train.steps", 8},
+                        {"sweep.model.experts[0]", 11},
+                        {"sweep.model.experts[2]", 11},
+                        {"sweep.data.clusters[1]", 12}});
 }
 
 TEST_CASE("errors: twelve mistakes of other kinds, which different stages find") {
@@ -148,30 +154,19 @@ TEST_CASE("errors: twelve mistakes of other kinds, which different stages find")
   "figures": [{"id": "g", "x": "steps", "y": "train_nmse"}, {"id": "h", "x": "step", "y": "dead"}],
   "profiles": {"quick": {"train.stps": 3}}
 })");
-  std::string all;
-  for (const ScenarioError& error : errors) all += error.path() + ": " + error.message() + "\n";
-  CAPTURE(all);
-  for (const auto& [path, line] : {std::pair("train.epocs", 7),
-                                   {"metrics[1]", 8},
-                                   {"arms.a.model.router.temprature", 9},
-                                   {"sweep.data.train_sample", 10},
-                                   {"claims[0].left.metric", 12},
-                                   {"claims[0].right.arm", 12},
-                                   {"claims[1].left.metric", 13},
-                                   {"claims[2].id", 14},
-                                   {"claims[3].op", 15},
-                                   {"figures[0].x", 17},
-                                   {"figures[1].y", 17},
-                                   {"profiles.quick.train.stps", 18},
-                                   {"model.gating.train.k", 6}}) {
-    const std::string place = path;
-    CAPTURE(place);
-    const ScenarioError* const error = error_at(errors, place);
-    REQUIRE(error);
-    CHECK(error->line == static_cast<std::size_t>(line));
-    CHECK(error->column > 1);
-  }
-  CHECK(errors.size() == 13);
+  check_places(errors, {{"train.epocs", 7},
+                        {"metrics[1]", 8},
+                        {"arms.a.model.router.temprature", 9},
+                        {"sweep.data.train_sample", 10},
+                        {"claims[0].left.metric", 12},
+                        {"claims[0].right.arm", 12},
+                        {"claims[1].left.metric", 13},
+                        {"claims[2].id", 14},
+                        {"claims[3].op", 15},
+                        {"figures[0].x", 17},
+                        {"figures[1].y", 17},
+                        {"profiles.quick.train.stps", 18},
+                        {"model.gating.train.k", 6}});
 }
 
 TEST_CASE("errors: the answer in JSON and in text") {
