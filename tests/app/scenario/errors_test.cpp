@@ -230,8 +230,7 @@ TEST_CASE("errors: parts of a message, whatever text was given, and the place of
   std::vector<std::string> many;
   for (int i = 0; i < 100; ++i) many.push_back("name_" + std::to_string(i));
   const Json cut = json("metrics[0]", unknown_name("metric", "name_x", many));
-  for (const Json& allowed : cut.at("allowed"))
-    CHECK(allowed.get<std::string>().starts_with("name_"));
+  for (const Json& allowed : cut.at("allowed")) CHECK(allowed.get<std::string>().starts_with("name_"));
   const Json syntax = json("folder/file.json:2:10", "duplicate key 'name'");
   CHECK(syntax.at("path") == "folder/file.json:2:10");
   CHECK(syntax.at("line") == 2);
