@@ -21,7 +21,7 @@ namespace moelab {
 // The room that texts take.
 
 /// The length of `text` in points in DejaVu Sans of this size: the sum of the advance widths of its letters.
-/// Superscripts and subscripts beyond ASCII count as half an em, Greek letters as .84 em, others as one em.
+/// Superscripts and subscripts beyond ASCII count as half an em, Greek letters as 0.84 em, others as one em.
 double text_width(const std::string& text, double font_size);
 
 /// The length of the longest text.

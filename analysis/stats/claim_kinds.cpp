@@ -40,7 +40,7 @@ void bind_arm(Fields& fields, std::string& arm, std::vector<std::string>& arms) 
 
 void bind_smallest_effect(Fields& fields, Claim& claim) {
   fields.add("smallest_effect", claim.smallest_effect, positive(),
-             "effects below it do not matter: relative on log scales (.05: ±ln 1.05), else in the metric's "
+             "effects below it do not matter: relative on log scales (0.05: ±ln 1.05), else in the metric's "
              "units; an interval within is equivalent");
 }
 

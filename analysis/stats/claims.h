@@ -250,8 +250,8 @@ struct ClaimPoint {
   /// Set if a value is right-censored. Then the sign test decides, by the pairs whose order is known. A value
   /// censored at or after the other side's value is the larger one. The order of two censored values is not
   /// known. Let k pairs lie on the claimed side and j on the other side, and let the claim have m points. The
-  /// point is reproduced if sign_p_value(k, k + j) ≤ .05, and refuted if sign_p_value(j, k + j) ≤ .05/m. The
-  /// sign test never decides `~`.
+  /// point is reproduced if sign_p_value(k, k + j) ≤ 0.05, and refuted if sign_p_value(j, k + j) ≤ 0.05/m.
+  /// The sign test never decides `~`.
   std::optional<SignCounts> signs;
   /// Judged by confidence sequences, which `difference` then contains. Arms and points may have different
   /// numbers of seeds.

@@ -112,7 +112,7 @@ std::vector<double> finite_values(std::vector<std::optional<double>>& seeds) {
   return values;
 }
 
-/// The largest k with 2 P(Bin(n, 1/2) < k) ≤ .05, or 0.
+/// The largest k with 2 P(Bin(n, 1/2) < k) ≤ 0.05, or 0.
 std::size_t median_rank(std::size_t count) {
   const Binomial law(static_cast<double>(count), 0.5);
   std::size_t rank = 0;

@@ -98,7 +98,7 @@ RangePValues range_p_values(std::span<const double> values, const Interval& rang
 /// chances. With the larger of the two counts it is the two-sided p value of the sign test.
 double sign_p_value(int count, int decidable);
 
-/// With fewer decidable pairs the p value of the sign test cannot fall below .05: 2 · 2⁻⁵ = .0625.
+/// With fewer decidable pairs the p value of the sign test cannot fall below 0.05: 2 · 2⁻⁵ = 0.0625.
 constexpr int kLeastDecidablePairs = 6;
 
 /// The least n in [from, kMostSeeds] for which `decides` holds, or none. `decides` must also hold for all
@@ -168,7 +168,7 @@ BandPoint band_point(double x, std::vector<std::optional<double>> seeds, bool po
 
 /// The median over seeds, with an interval of at least 95 % (none below 6 seeds). Values may be
 /// right-censored. The interval goes from the k-th least to the k-th largest value, with the largest k such
-/// that 2 P(Bin(n, 1/2) < k) ≤ .05, or it is the interval of the sign sequence. Its lower end is one of the
+/// that 2 P(Bin(n, 1/2) < k) ≤ 0.05, or it is the interval of the sign sequence. Its lower end is one of the
 /// observations' lower ends, and its upper end one of their upper ends. So `high` is infinite if a censored
 /// value bounds the median from above. There is no interval if its lower end is infinite. `mean` is the
 /// median of the lower ends.

@@ -152,7 +152,7 @@ struct Proportion {
 std::optional<Proportion> fit_proportion(const Vector& x, const Vector& y);
 
 /// Least squares of ln y (n) on ln x (n, m) and a constant. The interval of a_j is
-/// â_j ± t_{n−m−1}(.975) · s √((XᵀX)⁻¹)_jj with s² the squared residuals ÷ (n − m − 1). It is exact for
+/// â_j ± t_{n−m−1}(0.975) · s √((XᵀX)⁻¹)_jj with s² the squared residuals ÷ (n − m − 1). It is exact for
 /// independent normal errors of one size in the logarithms, and treats deviations from the law as such
 /// errors. None for n < m + 2, or if the columns of X, including the constant, are dependent. Throws
 /// InvalidOption for values that are not positive.

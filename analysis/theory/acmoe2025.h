@@ -204,7 +204,7 @@ struct DiagonalClusters {
 };
 using ClusterLaw = std::function<DiagonalClusters(Engine& engine)>;
 DiagonalClusters draw_unrelated_pair(Engine& engine);  ///< d = 8, log σ ~ N(0, 1), means N(0, I)
-/// The law of scenarios/acmoe2025: 16 clusters in 24 dimensions, .15 on 6 features, 1.5 on the others.
+/// The law of scenarios/acmoe2025: 16 clusters in 24 dimensions, 0.15 on 6 features, 1.5 on the others.
 DiagonalClusters draw_shipped_clusters(Engine& engine);
 
 /// Measures the share of ordered pairs of clusters in which M = diag(1/σ) of the point's own cluster has no
@@ -250,7 +250,7 @@ CheckFinding check_wishart(const CheckEffort& effort, const ScalingRule& rule, d
 /// about one centred cluster. Measures the share of draws with
 ///   κ((1/k) Σ_c M_c (Σ_c + μ_c μ_cᵀ) M_c) ≤ κ((1/k) Σ_c (Σ_c + μ_c μ_cᵀ)),
 /// and gives the median and the extreme quotients of the sides. The 16 clusters have the law of
-/// scenarios/acmoe2025: d = 24, means N(0, mean_std² I), deviation .15 on 6 random features and 1.5 on the
+/// scenarios/acmoe2025: d = 24, means N(0, mean_std² I), deviation 0.15 on 6 random features and 1.5 on the
 /// others. M_c = diag(1/σ_c) has mean 1.
 CheckFinding check_pooled_moment(const CheckEffort& effort, double mean_std);
 

@@ -204,8 +204,8 @@ template <class Real>
 BiasedLoss<Real> biased_loss(const std::vector<BiasedSample<Real>>& samples, const BiasedPoint<Real>& theta,
                              bool derivatives);
 
-/// Measures ‖W₂‖ / ‖W‖ at a strict local minimum of that loss with b = 0. x₂ ~ N(0, 1). x₁ is 0 with mass .4,
-/// or one of three points of norm 4 at 120° with mass .2 each, and y = (0, 0), (0, 1), (0, −1), (6, 0).
+/// Measures ‖W₂‖ / ‖W‖ at a strict local minimum of that loss with b = 0. x₂ ~ N(0, 1). x₁ is 0 with mass
+/// 0.4, or one of three points of norm 4 at 120° with mass 0.2 each, and y = (0, 0), (0, 1), (0, −1), (6, 0).
 /// Predicted: 0.
 CheckFinding check_without_bias(const CheckEffort& effort);
 

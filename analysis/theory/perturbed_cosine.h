@@ -20,7 +20,7 @@ struct NamedForm {
 };
 
 /// Gates, with linear experts. Under a softmax: linear, cosine and perturbed cosine scores (τ of the order of
-/// ‖β1‖; with τ = .1 the perturbed router is nearly the cosine router), a learned temperature, squared
+/// ‖β1‖; with τ = 0.1 the perturbed router is nearly the cosine router), a learned temperature, squared
 /// distances and two levels. The softmax of the K = 2 largest of three linear scores. Sigmoids of linear
 /// scores: plain, normalised, and normalised with a shared expert.
 std::vector<NamedForm> gate_forms();
@@ -93,10 +93,10 @@ enum class ExpertFamily {
 };
 
 /// Measures in whose first cell there are two components. Let θ = (β1, a, b) be the first true component, v a
-/// unit vector, m (2d + 1), p in (.1, .9), and w. The two components are θ + ε(m + (1 − p) v) and θ + ε(m − p
-/// v), with weights p exp(β0 + ε w) and (1 − p) exp(β0 + ε w), pulled back to the family. The others are the
-/// truth's. For softmax gates of every component only: other gates have no measure with one more component
-/// and the same f*.
+/// unit vector, m (2d + 1), p in (0.1, 0.9), and w. The two components are θ + ε(m + (1 − p) v) and θ + ε(m −
+/// p v), with weights p exp(β0 + ε w) and (1 − p) exp(β0 + ε w), pulled back to the family. The others are
+/// the truth's. For softmax gates of every component only: other gates have no measure with one more
+/// component and the same f*.
 struct SplitCell {
   MixingMeasure truth;
   ExpertFamily family = ExpertFamily::whole;

@@ -248,7 +248,7 @@ SessionOutcome run_until_decided(const std::vector<std::string>& settings, const
     const std::vector<int> seeds = seeds_of(run.scenario);
     keep_decided(run.scenario, DecidedSeeds{seeds.front(), seeds});
   }
-  for (SessionOptions round = options;; round.retry_failed = false) {  // only once: a failed cell fails again
+  for (SessionOptions round = options;; round = next_round(round)) {
     const SessionOutcome outcome = run_session(run.scenario, round, runner);
     if (outcome.interrupted || outcome.stopped) return outcome;
     const std::vector<ClaimResult> claims =

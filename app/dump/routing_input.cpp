@@ -1134,7 +1134,7 @@ class RoutingBuilder {
       // One array of r is measured as it is, where rounding alone keeps its sums from 1.
       // Rows of float32 softmaxes of some thousand experts sum to one within 1e-4; the rest is for numbers
       // that were computed in half precision. Sums of bfloat16 numbers were measured to be off by at most
-      // .003 for 8 to 512 experts.
+      // 0.003 for 8 to 512 experts.
       constexpr double kRoundingError = 1e-3, kLowPrecisionError = 4e-3;
       const double tolerance = scan.is_low_precision ? kLowPrecisionError : kRoundingError;
       layer.is_renormalised = kind == RoutingKind::probabilities &&

@@ -65,7 +65,7 @@ bool place_points(Scenario& scenario, const Records& records) {
 
 SessionOutcome run_and_search(Scenario& scenario, const SessionOptions& options, const CellRunner& runner) {
   int not_restored = 0;
-  for (SessionOptions round = options;; round.retry_failed = false) {  // a second retry would fail again
+  for (SessionOptions round = options;; round = next_round(round)) {
     SessionOutcome outcome = run_session(scenario, round, runner);
     outcome.not_restored += not_restored;
     not_restored = outcome.not_restored;

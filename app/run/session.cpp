@@ -259,6 +259,12 @@ std::vector<const Cell*> run_order(const Scenario& scenario, std::vector<const C
   return cells;
 }
 
+SessionOptions next_round(SessionOptions options) {
+  options.retry_failed = false;  // a failed cell fails again
+  options.restores_arrays = false;
+  return options;
+}
+
 SessionOutcome run_session(const Scenario& scenario, const SessionOptions& options,
                            const CellRunner& runner) {
   check_run_directory(options.directory, scenario.name);
@@ -269,7 +275,8 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
   Records lost;
   for (const Cell* cell : missing_cells(scenario, {}, options.share)) {
     const auto record = before.find(cell->id);
-    if (record != before.end() && lacks_array(options.directory, record->second)) lost.insert(*record);
+    if (options.restores_arrays && record != before.end() && lacks_array(options.directory, record->second))
+      lost.insert(*record);
   }
   if (!lost.empty()) {
     Records whole = read_records(options.directory);

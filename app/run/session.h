@@ -51,7 +51,8 @@ struct SessionOptions {
   int threads = 1;
   std::vector<std::string> arguments = {};  ///< stored in the provenance
   Share share = {};
-  bool retry_failed = false;  ///< cells recorded as failed count as missing
+  bool retry_failed = false;    ///< cells recorded as failed count as missing
+  bool restores_arrays = true;  ///< cells whose saved arrays are lost count as missing
   /// Takes cells by leases (app/store/journal.h). The session ends when the cells of the other processes are
   /// recorded too.
   bool leases = false;
@@ -72,6 +73,10 @@ std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& 
 /// Returns `cells` in the order in which a session runs them: by seed, then by sweep point, then by arm. So
 /// the first finished cells are pairs that cover every arm and point.
 std::vector<const Cell*> run_order(const Scenario& scenario, std::vector<const Cell*> cells);
+
+/// The options of the next session of a run. It neither runs failed cells again nor reads all saved arrays
+/// again.
+SessionOptions next_round(SessionOptions options);
 
 struct SessionOutcome {
   std::string plan;  ///< id of the scenario's plan in the directory

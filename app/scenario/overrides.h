@@ -84,7 +84,7 @@ std::vector<Override> sweep_point(const std::vector<SweepAxis>& axes, std::size_
 
 // Swept values as text
 
-/// Parses a swept value: JSON, then a C++ number (.5, +0.5, 1.), then text.
+/// Parses a swept value: JSON, then a C++ number (0.5, +0.5, 1.), then text.
 Json read_written_value(const std::string& text);
 /// Applies the same rule to a value from --at, which was already read as JSON or text.
 Json read_written_value(const Json& value);

@@ -222,7 +222,8 @@ Json gathered_provenance(const fs::path& directory, const std::string& plan) {
 void write_provenance(const fs::path& directory, const Json& provenance) {
   const fs::path journal = directory / "journal" / provenance.at("journal").get<std::string>();
   replace_file(session_file(journal), sealed_text(provenance));
-  // Gathers from the sessions' own files, so that concurrent processes do not overwrite each other's entries.
+  // Gathers from the sessions' own files. The lock keeps a process from replacing a newer list.
+  const FolderLock lock(directory);
   replace_file(directory / "provenance.json", sealed_text(gathered_provenance(directory)));
 }
 

@@ -5,7 +5,7 @@ points. The checks of theorems have one page. Texts of runs may hold any charact
 
 A page of docs/ takes a number from a run by a link whose text is the number:
 
-    [.903 [.868, .938]](../results/runs/acmoe_six_layers.json#adaptive_beats_plain.estimate)
+    [0.903 [0.868, 0.938]](../results/runs/acmoe_six_layers.json#adaptive_beats_plain.estimate)
 
 The target names the run, the claim and a field (FIELDS). `claim.2.field` reads the claim's second point, otherwise the
 point that decides the claim. The build writes the present number. `docs/build --check` refuses a page with an older
@@ -679,11 +679,6 @@ def paper_summary(ledger, stems, here):
     return f'**Counted.** {" ".join(sentences)} The <a href="{target}">table of claims</a> has each of them.'
 
 
-def short(text):
-    """Numbers as pages write them: without a zero before the point."""
-    return re.sub(r"(?<![\d.])0\.(?=\d)", ".", text)
-
-
 def between_sides(claim, point):
     """The point with the estimate between its two sides alone: without the factor or the offset of `a < 0.8 × b`, `a < b − 0.03`.
 
@@ -703,14 +698,14 @@ def between_sides(claim, point):
 
 
 FIELDS = {
-    "sides": lambda claim, point: short(estimate_text(between_sides(claim, point) or {})),
+    "sides": lambda claim, point: estimate_text(between_sides(claim, point) or {}),
     "verdict": lambda claim, point: claim["verdict"] if point is None else point["verdict"],
-    "estimate": lambda claim, point: short(estimate_text(point)),
-    "value": lambda claim, point: short(estimate_text(point).split(" ")[0]),
-    "left": lambda claim, point: short(side_text(point, "left")),
-    "right": lambda claim, point: short(side_text(point, "right")),
-    "left_mean": lambda claim, point: short(side_text(point, "left").split(" ±")[0]),
-    "right_mean": lambda claim, point: short(side_text(point, "right").split(" ±")[0]),
+    "estimate": lambda claim, point: estimate_text(point),
+    "value": lambda claim, point: estimate_text(point).split(" ")[0],
+    "left": lambda claim, point: side_text(point, "left"),
+    "right": lambda claim, point: side_text(point, "right"),
+    "left_mean": lambda claim, point: side_text(point, "left").split(" ±")[0],
+    "right_mean": lambda claim, point: side_text(point, "right").split(" ±")[0],
 }
 
 

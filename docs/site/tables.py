@@ -3,7 +3,7 @@
 A page holds a table between two comments, `<!-- table NAME -->` and `<!-- end of table -->`. A single number is a link
 whose text is the number:
 
-    [.0146 [.0111, .0192]](tables/gates.json#topk.test_loss_eval)
+    [0.0146 [0.0111, 0.0192]](tables/gates.json#topk.test_loss_eval)
 
 The target names the table, the row and the column. `.mean` after the column leaves out the interval.
 """
@@ -69,11 +69,11 @@ def number_text(cell, places=None):
     """A number rounded to its interval: half an interval has two digits, or fewer where the data have fewer. `places` sets
     the digits after the point of a number with half an interval."""
     if not isinstance(cell, dict):
-        return results.short(results.plain(cell))
+        return results.plain(cell)
     mean, low, high = cell["mean"], cell.get("low"), cell.get("high")
     half = cell.get("half") if low is None else (high - low) / 2
     if not half:
-        return results.short(results.plain(mean))
+        return results.plain(mean)
     n = results.decimals_of(half, mean, 4)
     if low is None:
         n = min(n, max(decimals(mean), decimals(half))) if places is None else places
@@ -81,7 +81,7 @@ def number_text(cell, places=None):
     else:
         ends = min(n, max(decimals(low), decimals(high)))
         text = f"{results.fixed(mean, min(n, max(ends, decimals(mean))))} [{results.fixed(low, ends)}, {results.fixed(high, ends)}]"
-    return results.short(text)
+    return text
 
 
 def cell_text(ledger, cell, places=None):
@@ -92,7 +92,7 @@ def cell_text(ledger, cell, places=None):
         claim, _, field = target.rpartition(".")
         return f"[{results.number_of(ledger, stem, claim, None, field)}](runs/{stem}.json#{target})"
     more = cell if isinstance(cell, dict) else {}
-    before = f"{more['scale']} " if "scale" in more else results.short(f"{more['factor']} × ") if "factor" in more else ""
+    before = f"{more['scale']} " if "scale" in more else f"{more['factor']} × " if "factor" in more else ""
     return before + number_text(cell, places) + (f" ({more['note']})" if "note" in more else "")
 
 

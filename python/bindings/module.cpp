@@ -1,6 +1,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "app/scenario/errors.h"
 #include "app/store/provenance.h"
 #include "bindings/bindings.h"
 #include "sim/base/error.h"
@@ -9,7 +10,7 @@ namespace moelab::python {
 namespace {
 
 /// Translates C++ errors to Python exceptions:
-///   InvalidOption                           moelab.UserError(path, message)
+///   InvalidOption                           moelab.UserError(path, message, errors)
 ///   EnvironmentError, std::system_error     OSError
 ///   std::length_error                       MemoryError
 void translate(const std::exception_ptr& thrown, void* /*payload*/) {
@@ -17,9 +18,18 @@ void translate(const std::exception_ptr& thrown, void* /*payload*/) {
     std::rethrow_exception(thrown);
   } catch (const InvalidOption& error) {
     const nb::object type = nb::module_::import_("moelab.errors").attr("UserError");
-    // Messages quote what files hold, which need not be text.
-    PyErr_SetObject(type.ptr(),
-                    nb::make_tuple(visible_text(error.path()), visible_text(error.message())).ptr());
+    Json all = Json::array();
+    for (const ScenarioError& one : errors_of(error)) {
+      // Messages quote what files hold, which need not be text.
+      ScenarioError visible = UserError(visible_text(one.path()), visible_text(one.message()));
+      visible.line = one.line;
+      visible.column = one.column;
+      all.push_back(error_json(visible));
+    }
+    const nb::object errors = nb::module_::import_("json").attr("loads")(json_text(all));
+    const nb::object path = nb::cast(visible_text(error.path()));
+    const nb::object message = nb::cast(visible_text(error.message()));
+    PyErr_SetObject(type.ptr(), nb::make_tuple(path, message, errors).ptr());
   } catch (const EnvironmentError& error) {
     PyErr_SetString(PyExc_OSError, error.what());
   } catch (const std::system_error& error) {  // from files, streams and threads

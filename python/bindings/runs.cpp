@@ -141,12 +141,16 @@ std::string array_files(const std::string& directory, const std::string& plan, c
           throw UserError("cell", fmt::format("'{}' begins several cells: {}, {}", cell, id, row.cell));
         id = row.cell;
       }
-      ids.push_back(row.cell);
+      if (ids.empty() || ids.back() != row.cell) ids.push_back(row.cell);
     }
     if (id.empty()) throw UserError("cell", unknown_name("cell", cell, ids));
     Json files = Json::object();
     const auto recorded = results.arrays.find(id);
-    if (recorded == results.arrays.end()) return json_text(files);
+    if (recorded == results.arrays.end())
+      throw UserError("cell",
+                      fmt::format("'{}' has no arrays; a cell saves those of \"save\" in the scenario, "
+                                  "once it has run",
+                                  id));
     for (const auto& [name, sum] : recorded->second) {
       const std::filesystem::path file = array_file(address.directory(), id, name);
       if (const std::string problem = array_problem(file, sum); !problem.empty())

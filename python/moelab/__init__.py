@@ -67,13 +67,15 @@ if find_spec("sklearn") is None:  # `from moelab import *` works without it
     __all__.remove("MoERegressor")
 
 
-def __getattr__(name: str) -> Any:
-    # They derive from scikit-learn's classes, which take a second to import.
-    if name in _ESTIMATORS:
-        from . import estimators
+if not TYPE_CHECKING:  # type checkers would accept every name
 
-        return getattr(estimators, name)
-    raise AttributeError(f"module 'moelab' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        # They derive from scikit-learn's classes, which take a second to import.
+        if name in _ESTIMATORS:
+            from . import estimators
+
+            return getattr(estimators, name)
+        raise AttributeError(f"module 'moelab' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -23,13 +23,22 @@ ScenarioLike = str | os.PathLike[str] | Scenario | Mapping[str, Any]
 Result = TypeVar("Result")
 
 _PYTHON_ROUTER = "python"
+# The path of an error that has no place inside a scenario.
+_WHOLE = "scenario"
 
-# Options of the command line whose Python arguments have other names.
-_ARGUMENTS = {"NAME": "axis", "ID": "ids", "set": "overrides"}
+# Words of the command line whose Python arguments have other names: for every verb, and for single verbs.
+_ARGUMENTS = {"NAME": "axis", "ID": "ids", "CELL": "cell", "DIR": "run", "set": "overrides"}
+_ARGUMENTS_OF = {
+    "new": {"NAME": "name", "axis": "name", "from": "start"},
+    "compare": {"DIR": "runs"},
+    "agreement": {"DIR": "runs"},
+    "report": {"DIR": "runs"},
+}
 
 
-def _argument(option: str) -> str:
-    return _ARGUMENTS.get(option, option.replace("-", "_"))
+def _argument(option: str, verb: str = "") -> str:
+    names = _ARGUMENTS | _ARGUMENTS_OF.get(verb, {})
+    return names.get(option, option.replace("-", "_"))
 
 
 # Phrases of the command line and their Python equivalents.
@@ -37,6 +46,13 @@ _WORDS = (
     ("the same command", "the same call"),
     ("moelab check --list shows all", "docs/theorems.md lists all"),
     ("run --until-decided", "until_decided=True"),
+    ("moelab run FILE makes one", "moelab.run makes one"),
+    (
+        "--map OLD=NEW renames a column, --positive NAME declares a metric of your own, --ignore-unknown passes over "
+        "the others",
+        "rename it, or leave it out",
+    ),
+    ("--metric and --at choose less", "choose fewer metrics"),
 )
 
 
@@ -47,14 +63,21 @@ def to_python_names(text: str) -> str:
     return re.sub(r"(?<![\w-])--([a-z][a-z-]*)", lambda found: _argument(found[1]), text)
 
 
-def in_python(error: UserError) -> UserError:
-    """The error with Python's names of arguments."""
-    path = re.sub(r"^overrides ", "overrides.", _argument(to_python_names(error.path)))
-    message = to_python_names(error.message)
-    # Routers written in Python have an internal kind that documents cannot name.
-    for said, meant in ((f", {_PYTHON_ROUTER}", ""), (f"did you mean '{_PYTHON_ROUTER}'? Allowed", "allowed")):
-        message = message.replace(said, meant)
-    return UserError(path, message)
+def in_python(error: UserError, verb: str = "") -> UserError:
+    """The errors of a verb with Python's names of arguments."""
+
+    def path_of(path: str) -> str:
+        return re.sub(r"^(overrides|at) ", r"\1.", _argument(to_python_names(path), verb))
+
+    def message_of(message: str) -> str:
+        message = to_python_names(message)
+        # Routers written in Python have an internal kind that documents cannot name.
+        for said, meant in ((f", {_PYTHON_ROUTER}", ""), (f"did you mean '{_PYTHON_ROUTER}'? Allowed", "allowed")):
+            message = message.replace(said, meant)
+        return message
+
+    errors = [one | {"path": path_of(one["path"]), "message": message_of(one["message"])} for one in error.errors]
+    return UserError(errors[0]["path"], errors[0]["message"], errors)
 
 
 def call(function: Callable[..., Result], *arguments: Any) -> Result:
@@ -82,8 +105,6 @@ def _plain(value: Any) -> Any:
         return list(value)
     if isinstance(value, Mapping):
         return dict(value)
-    if hasattr(value, "functions") and hasattr(value, "trainable"):
-        raise TypeError("a router of moelab.routers works only with moelab.train")
     raise TypeError(f"a value of type {type(value).__name__}")
 
 
@@ -93,14 +114,16 @@ def _check_json(value: Any, path: str) -> None:
     while pending:
         part, place, name, depth = pending.pop()
         if depth > 64:
-            raise UserError(path, "is nested deeper than 64 levels")
+            raise UserError(path or _WHOLE, "is nested deeper than 64 levels")
         if isinstance(part, Mapping):
             for key, entry in part.items():
                 if not isinstance(key, str):
-                    raise UserError(place, f"has the key {key!r}; keys are texts")
+                    raise UserError(place or _WHOLE, f"has the key {key!r}; keys are texts")
                 pending.append((entry, f"{place}.{key}" if place else key, key.rpartition(".")[2], depth + 1))
         elif isinstance(part, (list, tuple, range)):
             pending.extend((entry, f"{place}[{i}]", name, depth + 1) for i, entry in enumerate(part))
+        elif hasattr(part, "functions") and hasattr(part, "trainable"):
+            raise UserError(place, "a router of moelab.routers works only with moelab.train")
         elif isinstance(part, (float, np.floating)) and not math.isfinite(part):
             raise UserError(place, f"got {part}, needs a finite number")
         elif isinstance(part, np.ndarray) or _is_array(part):
@@ -116,13 +139,13 @@ def _check_json(value: Any, path: str) -> None:
 
 
 def json_text(value: Any, path: str) -> str:
-    """The JSON text of a value of dicts, lists, texts and numbers, NumPy's too."""
+    """The JSON text of a value of dicts, lists, texts and numbers, NumPy's too. The path of a scenario is empty."""
     _check_json(value, path)
     plain = _with_files(value, path, path.rpartition(".")[2])
     try:
         return json.dumps(plain, default=_plain, ensure_ascii=True)
     except (TypeError, ValueError, RecursionError) as error:
-        raise UserError(path, f"cannot be written as JSON: {error}") from None
+        raise UserError(path or _WHOLE, f"cannot be written as JSON: {error}") from None
 
 
 # Fields of data that name files (the generator "file").
@@ -156,9 +179,12 @@ def _with_files(value: Any, path: str, name: str = "") -> Any:
             key: _with_files(entry, f"{path}.{key}" if path else key, key.rpartition(".")[2])
             for key, entry in value.items()
         }
-    if isinstance(value, (list, tuple)):  # a sweep over arrays
-        return [_with_files(entry, f"{path}[{i}]", name) for i, entry in enumerate(value)]
-    return _kept_file(value, path) if name in _FILES and _is_array(value) else value
+    is_list = isinstance(value, (list, tuple))
+    # A list of numbers is an array, too. In a sweep it is the list of values.
+    is_array = name in _FILES and (_is_array(value) or (is_list and "sweep" not in path.split(".")))
+    if is_array:
+        return _kept_file(value, path)
+    return [_with_files(entry, f"{path}[{i}]", name) for i, entry in enumerate(value)] if is_list else value
 
 
 def settings(overrides: Mapping[str, Any] | None, path: str = "overrides") -> list[str]:
@@ -193,7 +219,7 @@ def _check_name(file: str) -> None:
 def given_scenario(scenario: ScenarioLike) -> tuple[str, str]:
     """(file, text of a document), one of them empty."""
     if isinstance(scenario, Mapping):
-        return "", json_text(dict(scenario), "scenario")
+        return "", json_text(dict(scenario), "")
     if isinstance(scenario, (str, os.PathLike)):
         file = os.fspath(scenario)
         if isinstance(file, str) and file and _is_text(file):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import closing
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,9 @@ def _metrics(fit: Fit, sample: Sample, known: list[str]) -> dict[str, float]:
         try:
             values[name] = float(value)
         except (TypeError, ValueError):
-            raise UserError("fit", f"returned {shown(value)} for {name!r}, needs a number") from None
+            near = get_close_matches(str(name), _MEASURED, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; arrays are {', '.join(_MEASURED)}"
+            raise UserError("fit", f"returned {shown(value)} for {name!r}, needs a number{hint}") from None
     if not values:
         raise UserError("fit", f"returned no metric of the run; it has {', '.join(known)}")
     return values

@@ -126,21 +126,26 @@ def text_answer(
                 stream.close()
     text = "".join(printed)
     if process.returncode in (0, 1):
-        tell(note for note in notes if not note.startswith("error: "))
+        tell(note for note in notes if not note.startswith("error: ") and not _names_known_plan(note))
         return process.returncode, text
-    raise _error(process.returncode, text, notes)
+    raise _error(words[0], process.returncode, text, notes)
 
 
-def _error(status: int, text: str, notes: list[str]) -> BaseException:
+def _names_known_plan(note: str) -> bool:
+    """Whether a note says which plan was asked about, although the caller named it."""
+    return note.startswith("note: plan ") and not note.endswith("asks about another")
+
+
+def _error(verb: str, status: int, text: str, notes: list[str]) -> BaseException:
     if status in (_INTERRUPTED, -signal.SIGINT):
         return KeyboardInterrupt()
     try:
-        told = json.loads(text)["error"]
-        path, message = told["path"], told["message"]
+        errors = json.loads(text)["errors"]
+        path, message = errors[0]["path"], errors[0]["message"]
     except (ValueError, KeyError, TypeError):
-        path, message = "", "; ".join(note.removeprefix("error: ") for note in notes)
+        errors, path, message = [], "", "; ".join(note.removeprefix("error: ") for note in notes)
     if status == 2:
-        return in_python(UserError(path, message))
+        return in_python(UserError(path, message, errors), verb)
     return OSError(to_python_names(message) or f"the program ended with status {status}")
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
+from .errors import UserError
+
 # Conferences refuse the Type 3 fonts that matplotlib embeds by default.
 _FONTS: Any = {"pdf.fonttype": 42, "ps.fonttype": 42}
 
@@ -19,6 +21,10 @@ class ShownFigure(Figure):
         """As matplotlib's, with TrueType fonts in PDF and PostScript."""
         with matplotlib.rc_context(_FONTS):
             super().savefig(*args, **kwargs)
+
+    def show(self, warn: bool = True) -> None:
+        """Says how a script shows the figure: pyplot, which opens windows, does not know it."""
+        raise UserError("figure", "has no window; run.figure(ax=plt.gca()) draws into one, and savefig writes a file")
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()

@@ -291,7 +291,7 @@ class MoERegressor(_base.RegressorMixin, _Mixture):
 
 
 class MoEClassifier(_base.ClassifierMixin, _Mixture):
-    """A mixture of experts for classification by cross-entropy. ``MoERegressor`` has the same parameters."""
+    # The docstring follows below.
 
     def fit(self, X: Any, y: Any) -> MoEClassifier:
         """Trains on inputs (n, d) and classes (n,) of any kind."""
@@ -326,3 +326,6 @@ class MoEClassifier(_base.ClassifierMixin, _Mixture):
     def _scores(self, X: Any) -> np.ndarray:
         x = self._inputs(X)
         return self.model_.predict(x)
+
+
+MoEClassifier.__doc__ = str(MoERegressor.__doc__).replace("for regression", "for classification by cross-entropy", 1)

@@ -26,6 +26,8 @@ from ._extras import extra
 from ._notes import logger
 from .errors import UserError
 
+__all__ = ["python", "pytorch", "torch"]
+
 _CHECKED_ERROR = 1e-3
 # Rounding limits the smallest step, curvature the largest one.
 _CHECKED_STEPS = (1e-6, 1e-4, 1e-2)
@@ -275,3 +277,7 @@ def torch(
 
 
 pytorch = torch
+
+
+def __dir__() -> list[str]:
+    return __all__

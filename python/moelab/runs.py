@@ -7,16 +7,28 @@ import io
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core
-from ._convert import ScenarioLike, call, folder, given_scenario, json_text, settings, shown, text, whole
+from ._convert import (
+    ScenarioLike,
+    call,
+    folder,
+    given_scenario,
+    json_text,
+    settings,
+    shown,
+    text,
+    to_python_names,
+    whole,
+)
 from ._extras import extra
 from ._frames import claim_columns, claim_rows, columns_of, csv_text, field_text, summary_row
+from ._notes import logger
 from ._program import Cancel, answer, check_cancel, check_cancelled, check_executor, text_answer
 from ._progress import Progress, Shown
 from .errors import UserError
@@ -124,16 +136,18 @@ class Run:
         (told,) = answer([*self._words("table"), *_option("--metric", text(metric, "metric"))])
         return pandas.DataFrame([summary_row(entry) for entry in told["entries"]])
 
-    def to_latex(self, metric: str | list[str] | None = None, *, booktabs: bool = True) -> str:
+    def to_latex(self, metric: str | Sequence[str] | None = None, *, booktabs: bool = True) -> str:
         """A LaTeX table with a row for each arm and sweep point, and a column for each metric.
 
         :param metric: One or more metrics of the run. The default is the metric of the first figure.
         :param booktabs: Whether to use the rules of the package booktabs. Otherwise the table has ``\\hline``.
         :raises UserError: If the run does not have the metric.
         """
-        metrics = metric if isinstance(metric, list) else [metric]
+        metrics = list(metric) if isinstance(metric, (list, tuple)) else [metric]
+        if not metrics:
+            raise UserError("metric", "got no metric, needs one or more; without the argument it is the first figure's")
         words = [word for name in metrics for word in _option("--metric", text(name, "metric"))]
-        table = text_answer([*self._words("table"), *words, "--format", "latex"])[1]
+        table = to_python_names(text_answer([*self._words("table"), *words, "--format", "latex"])[1])
         if booktabs:
             return table
         rules = ("\\toprule", "\\midrule", "\\bottomrule")
@@ -178,7 +192,8 @@ class Run:
         """The arrays that a cell saved, by name, mapped from their files. The scenario's "save" selects them.
 
         :param cell: The cell's id, or its beginning.
-        :raises UserError: If the plan does not have the cell, or if an array is missing or damaged.
+        :raises UserError: If the plan does not have the cell, if the cell saved no arrays, or if an array is missing or
+            damaged.
         """
         files = json.loads(call(_core.array_files, self._directory, self._plan, text(cell, "cell")))
         return {name: np.load(file, mmap_mode="r", allow_pickle=False) for name, file in files.items()}
@@ -186,7 +201,8 @@ class Run:
     def figure(self, id: str | None = None, *, ax: Any = None, style: Any = None) -> matplotlib.figure.Figure:
         """A figure of the scenario, drawn by matplotlib. It has the data and colours of ``moelab plot``.
 
-        ``savefig`` embeds TrueType fonts, whatever ``rcParams`` say.
+        Notebooks show the figure, and ``savefig`` writes it, with TrueType fonts whatever ``rcParams`` say. In a script,
+        ``run.figure(ax=plt.gca())`` draws into a figure that ``plt.show()`` shows.
 
         :param id: The figure's id. The default is the first figure.
         :param ax: Matplotlib axes to draw into, one for each panel. They keep their place and your theme.
@@ -234,7 +250,7 @@ class Run:
             point = {path: table[path][place] for path in paths if table[path][place] is not None}
             own = {**kept, "sweep": {path: [value] for path, value in point.items()}} if point else dict(kept)
             own["seeds"] = {**(document.get("seeds") or {}), "count": seed + 1}
-            sample = drawn(("", json_text(own, "scenario")), "", [], chosen, seed, [], self._plan)
+            sample = drawn(("", json_text(own, "")), "", [], chosen, seed, [], self._plan)
             if sample.cell != cell:
                 raise UserError("arm", f"cell {cell} now draws other data: a file that it reads has changed, or the "
                                        f"program's version; run the scenario again")
@@ -411,7 +427,12 @@ def read(directory: Any, *, plan: str | None = None) -> Run:
     """
     given = folder(directory, "directory")
     about = json.loads(call(_core.about, given, text(plan, "plan")))
-    return Run(about["directory"], about["plan"])
+    run = Run(about["directory"], about["plan"])
+    is_named = plan is not None or not os.path.isdir(given)  # FOLDER@ID
+    count = 0 if is_named else len(json.loads(call(_core.plans, run.directory)))
+    if count > 1:
+        logger.warning("plan %s, the last run of the %d in %s; plan= opens another", run.plan, count, run.directory)
+    return run
 
 
 def _added_seeds(seeds: Any) -> str:
@@ -422,6 +443,8 @@ def _added_seeds(seeds: Any) -> str:
         return f"{seeds.start}..{seeds.stop - 1}"
     if isinstance(seeds, str):
         return text(seeds, "seeds")
+    if isinstance(seeds, (range, list, tuple, set)):
+        raise UserError("seeds", f"got {shown(seeds)}, needs a number of seeds, or a range with step 1 such as range(5, 10)")
     return f"0..{whole(seeds, 'seeds', 1, 10**7) - 1}"
 
 

@@ -21,6 +21,8 @@ from .errors import UserError
 if TYPE_CHECKING:
     import pandas
 
+__all__ = ["check", "kinds", "load", "names", "path", "validate"]
+
 _MOST_SEEDS = 10000
 _MOST_THREADS = 1024
 _POLL_SECONDS = 0.1
@@ -156,3 +158,7 @@ def check(
         rows = [future.result() for future in futures]
     order = ["id", "verdict", "expected", "source", "statement", "relation", "predicted", "measured", "error_bound"]
     return pandas.DataFrame(rows, columns=[*order, "error_origin", "hypotheses", "details", "curve"])
+
+
+def __dir__() -> list[str]:
+    return __all__

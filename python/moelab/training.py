@@ -220,8 +220,16 @@ def _split_router(model: Any) -> tuple[Any, PythonRouter | None]:
 
     The options then name a linear router, which the compiled part replaces.
     """
-    if isinstance(model, Mapping) and isinstance(model.get("router"), PythonRouter):
-        return {**model, "router": {"kind": "linear"}}, model["router"]
+    if not isinstance(model, Mapping):
+        return model, None
+    router = model.get("router")
+    if isinstance(router, PythonRouter):
+        return {**model, "router": {"kind": "linear"}}, router
+    if callable(router):
+        raise UserError(
+            "model.router",
+            f"got {shown(router)}, needs moelab.routers.torch(module), moelab.routers.python(forward, backward), or a dict",
+        )
     return model, None
 
 
@@ -266,11 +274,20 @@ def seed_of(random_state: Any, path: str = "random_state") -> int:
     return whole(random_state, path, 0, _MOST_SEED)
 
 
-def _indicators(y: Any, classes: int | None = None) -> np.ndarray:
+def _indicators(y: np.ndarray, path: str, classes: int | None = None) -> np.ndarray:
     """Targets of cross-entropy: indicators as they are, and whole numbers (n,) as indicators of that many classes."""
-    if y.ndim != 1 or y.dtype.kind not in "iub" or y.size == 0 or y.min() < 0 or y.max() >= _MOST_CLASSES:
+    flat = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    if flat.ndim != 1 or flat.size == 0:
         return y
-    return np.eye(max(classes or 2, int(y.max()) + 1))[y.astype(np.int64)]
+    wrong = ~((flat >= 0) & (flat < _MOST_CLASSES) & (flat == np.floor(flat)))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise UserError(
+            path,
+            f"holds {flat[row]} in row {row}; needs classes (n,) as whole numbers from 0 to {_MOST_CLASSES - 1}, or "
+            "indicators (n, classes)",
+        )
+    return np.eye(max(classes or 2, int(flat.max()) + 1))[flat.astype(np.int64)]
 
 
 def _eval_set(eval_set: Any) -> tuple[Any, np.ndarray, Any]:
@@ -320,7 +337,8 @@ def train(
     ``sample`` draws the training set of a scenario with root seed 1. With that set, and the scenario's ``model``,
     ``train``, ``loss`` and seed, the parameters equal the scenario's cell to the last bit.
 
-    :param x: Inputs (n, d), or (n, s, d) of sequences.
+    :param x: Inputs (n, d), or (n, s, d) of sequences. Language models, whose inputs are ids of tokens, are trained by
+        ``run`` alone.
     :param y: Targets (n, o), (n,), or (n, s, o) of sequences. The loss "cross_entropy" takes indicators of o classes,
         or classes (n,) as whole numbers from 0.
     :param model: The section of a scenario: ``{"experts": 16, "router": {"kind": "linear"}, …}``. The router may be
@@ -358,7 +376,7 @@ def train(
     own_spec = json.loads(written)
     is_cross_entropy = own_spec["loss"].get("task") == "cross_entropy"
     targets = array(y, "y")
-    targets = _indicators(targets) if is_cross_entropy else targets
+    targets = _indicators(targets, "y") if is_cross_entropy else targets
     given = array(x, "x"), targets, _labels(labels)
     records: _History | None = None
     if history or callback is not None or eval_set is not None:
@@ -366,7 +384,7 @@ def train(
         if eval_set is not None:
             eval_x, eval_y, eval_labels = _eval_set(eval_set)
             if is_cross_entropy and targets.ndim > 1:
-                eval_y = _indicators(eval_y, targets.shape[-1])
+                eval_y = _indicators(eval_y, "eval_set.y", targets.shape[-1])
             _check_eval_set(eval_x, eval_y, given[0], targets)
             sets["eval"] = eval_x, eval_y, eval_labels
         records = _History(sets, is_cross_entropy, callback)

@@ -103,8 +103,10 @@ def new(name: str, *, start: str = "idea", out: Any = None) -> str:
     return os.path.abspath(answer(words)["file"])
 
 
-def _directories(runs: Sequence[Any]) -> list[str]:
+def _directories(runs: Sequence[Any], least: int = 1) -> list[str]:
     """Run folders, each at the plan that a Run shows."""
+    if len(runs) < least:
+        raise UserError("runs", f"got {len(runs) or 'none'}, needs at least {least}; each is a Run or a run folder")
     return [f"{run.directory}@{run.plan}" if isinstance(run, Run) else folder(run, "runs") for run in runs]
 
 
@@ -119,7 +121,7 @@ def compare(*runs: Any, metric: str | None = None) -> pandas.DataFrame:
         ``count`` or ``statistic``.
     """
     pandas = extra("pandas", "frames", "frames")
-    words = ["compare", *_directories(runs)]
+    words = ["compare", *_directories(runs, least=2)]
     if metric is not None:
         words += ["--metric", text(metric, "metric")]
     told = answer(words)

@@ -210,7 +210,7 @@ constexpr int kNoTarget = -1;
 
 /// Masks m = max(1, round(share · s)) random places of every sequence of s tokens. There x becomes `mask` and
 /// y the id that was there. Elsewhere x stays and y is kNoTarget. This is the masked language model of Devlin
-/// et al. 2019 (share .15), except that they keep or swap a fifth of the chosen places instead of masking
+/// et al. 2019 (share 0.15), except that they keep or swap a fifth of the chosen places instead of masking
 /// them.
 struct TokenMasks {
   double share = 0;  ///< 0 for no masks

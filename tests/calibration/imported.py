@@ -119,7 +119,7 @@ def measure_imported(program, row, seeds, laws, scale):
 # Trials
 
 def difference_trial(draw, rng, seeds):
-    """Raw differences with mean 0 and standard deviation .01, around a value that both sides share."""
+    """Raw differences with mean 0 and standard deviation 0.01, around a value that both sides share."""
     shared = [0.5 + 0.02 * rng.gauss(0, 1) for _ in range(seeds)]
     return {ACCURACY: [[value + 0.01 * draw()] for value in shared], OTHER_ACCURACY: [[value] for value in shared]}
 

@@ -2,7 +2,7 @@
 
 In a Gaussian mixture, another `data.dim` draws other data. With constant targets and one constant expert the law of
 the loss is the same for every `data.dim`. With linear targets and linear experts the losses at two values are almost
-independent: their correlation is about .2.
+independent: their correlation is about 0.2.
 """
 
 import collections

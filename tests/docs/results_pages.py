@@ -220,7 +220,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(counts, ["1", "1", "", "", "1"])
 
     def test_a_claim_is_fragile_within_one_standard_error_of_its_line(self):
-        # Ten pairs: the quantile is 2.262, so the standard error of ± .2262 is .1.
+        # Ten pairs: the quantile is 2.262, so the standard error of ± 0.2262 is 0.1.
         def fragile(estimate, half=0.2262, verdict="reproduced", **fields):
             point = POINT | {"estimate": estimate, "interval": [estimate - half, estimate + half], "pairs": 10, "verdict": verdict}
             return results.is_fragile(claim("a", verdict, points=[point], **fields))
@@ -252,27 +252,27 @@ class Numbers(unittest.TestCase):
         return results.filled(self.ledger, text, wrong, lambda prefix, stem, claim, target, now: f"<{stem}#{target}={now}>"), wrong
 
     def test_a_present_number_is_kept(self):
-        self.assertEqual(self.filled("so [.820 [.750, .900]](../results/runs/x.json#a.estimate)."), ("so <x#a.estimate=.820 [.750, .900]>.", []))
-        self.assertEqual(self.filled("[.410 ± .030](runs/x.json#a.1.left)"), ("<x#a.1.left=.410 ± .030>", []))
+        self.assertEqual(self.filled("so [0.820 [0.750, 0.900]](../results/runs/x.json#a.estimate)."), ("so <x#a.estimate=0.820 [0.750, 0.900]>.", []))
+        self.assertEqual(self.filled("[0.410 ± 0.030](runs/x.json#a.1.left)"), ("<x#a.1.left=0.410 ± 0.030>", []))
         self.assertEqual(self.filled("[reproduced](runs/x.json#a.verdict)")[1], [])
-        self.assertEqual(self.filled("[.820](runs/x.json#at_0.1_low.value)"), ("<x#at_0.1_low.value=.820>", []))
-        self.assertEqual(self.filled("[.820](runs/x.json#at_0.1.value)"), ("<x#at_0.1.value=.820>", []))
-        self.assertEqual(self.filled("[.820](runs/x.json#at_0.1.1.value)"), ("<x#at_0.1.1.value=.820>", []))
+        self.assertEqual(self.filled("[0.820](runs/x.json#at_0.1_low.value)"), ("<x#at_0.1_low.value=0.820>", []))
+        self.assertEqual(self.filled("[0.820](runs/x.json#at_0.1.value)"), ("<x#at_0.1.value=0.820>", []))
+        self.assertEqual(self.filled("[0.820](runs/x.json#at_0.1.1.value)"), ("<x#at_0.1.1.value=0.820>", []))
 
     def test_the_sides_alone_without_factor_and_offset(self):
         difference = POINT | {"left": 2.267, "right": 2.839, "estimate": -0.573, "interval": [-0.594, -0.552], "scale": "difference"}
         self.ledger = ledger_of([run("x", [claim("factor", statement="a loss < 0.5 × b loss"), claim("plain"),
                                            claim("offset", statement="a loss < b (loss - 0.03)", points=[difference]),
                                            claim("both", statement="a loss < 0.5 × b loss", points=[difference])])])
-        self.assertEqual(self.filled("[](runs/x.json#factor.sides)")[0], "<x#factor.sides=.410 [.375, .450]>")
-        self.assertEqual(self.filled("[](runs/x.json#offset.sides)")[0], "<x#offset.sides=−.603 [−.624, −.582]>")
+        self.assertEqual(self.filled("[](runs/x.json#factor.sides)")[0], "<x#factor.sides=0.410 [0.375, 0.450]>")
+        self.assertEqual(self.filled("[](runs/x.json#offset.sides)")[0], "<x#offset.sides=−0.603 [−0.624, −0.582]>")
         for name in ("plain", "both"):
             self.assertIn("has no sides there", self.filled(f"[](runs/x.json#{name}.sides)")[1][0])
 
     def test_an_older_number_is_replaced_and_reported(self):
-        text, wrong = self.filled("[.5](runs/x.json#a.value)")
-        self.assertEqual(text, "<x#a.value=.820>")
-        self.assertIn("is .820, the page has .5", wrong[0])
+        text, wrong = self.filled("[0.5](runs/x.json#a.value)")
+        self.assertEqual(text, "<x#a.value=0.820>")
+        self.assertIn("is 0.820, the page has 0.5", wrong[0])
 
     def test_unknown_names_are_reported(self):
         for target, said in (("y.json#a.value", "no run y"), ("x.json#b.value", "no claim b"), ("x.json#a.size", "no field size"),
@@ -292,12 +292,12 @@ class Numbers(unittest.TestCase):
         self.assertIn("../results/index.html?paper=Doe%202020#claims", text)
 
     def test_typed_numbers_are_found(self):
-        text = "| .5 [.4, .6] | −.25 ± .19 | [.7 ± .1](runs/x.json#a.left) | `1 ± 2` | x[3] |"
-        self.assertEqual(typed_numbers.typed(text), [".5 [.4, .6]", "−.25 ± .19"])
+        text = "| 0.5 [0.4, 0.6] | −0.25 ± 0.19 | [0.7 ± 0.1](runs/x.json#a.left) | `1 ± 2` | x[3] |"
+        self.assertEqual(typed_numbers.typed(text), ["0.5 [0.4, 0.6]", "−0.25 ± 0.19"])
         self.assertEqual(len(list(typed_numbers.any_typed("docs/papers/new.md", text))), 1)
 
     def test_tables_of_the_build_are_not_typed(self):
-        self.assertEqual(typed_numbers.typed("<!-- table a -->\n| .5 [.4, .6] |\n<!-- end of table -->\n1 ± 2"), ["1 ± 2"])
+        self.assertEqual(typed_numbers.typed("<!-- table a -->\n| 0.5 [0.4, 0.6] |\n<!-- end of table -->\n1 ± 2"), ["1 ± 2"])
 
 
 class Tables(unittest.TestCase):
@@ -314,13 +314,13 @@ class Tables(unittest.TestCase):
     def test_a_table_is_written_into_its_block(self):
         text, wrong = self.filled("a\n<!-- table t -->\nold\n<!-- end of table -->\nb")
         self.assertEqual(text, "a\n<!-- table t -->\n| arm | loss | none |\n|---|---|---|\n| `one` | 2.848 [2.83, 2.87] | – |\n"
-                               "| three | [.410 ± .030](runs/x.json#a.left) | – |\n<!-- end of table -->\nb")
+                               "| three | [0.410 ± 0.030](runs/x.json#a.left) | – |\n<!-- end of table -->\nb")
         self.assertIn("table t is old", wrong[0])
         self.assertEqual(self.filled(text), (text, []))
 
     def test_a_table_of_two_runs_has_other_verdicts_alone(self):
         text = self.filled("<!-- table difference -->\n<!-- end of table -->")[0]
-        self.assertIn("| `b` | [refuted](runs/x.json#b.verdict) | [reproduced](runs/y.json#b.verdict) | [.900 [.750, .900]](runs/y.json#b.estimate) |", text)
+        self.assertIn("| `b` | [refuted](runs/x.json#b.verdict) | [reproduced](runs/y.json#b.verdict) | [0.900 [0.750, 0.900]](runs/y.json#b.estimate) |", text)
         self.assertNotIn("`a`", text)
 
     def test_a_table_is_written_with_a_row_on_each_line(self):
@@ -340,12 +340,12 @@ class Tables(unittest.TestCase):
         self.assertIn("not there", self.filled("<!-- table u -->\n<!-- end of table -->")[1][0])
 
     def test_numbers_are_rounded_to_their_interval(self):
-        for cell, shown in (({"mean": 0.4188, "half": 0.08}, ".419 ± .080"), ({"mean": -0.59, "half": 0.1}, "−.59 ± .10"),
-                            ({"mean": -0.00492, "low": -0.00898, "high": -0.000859}, "−.0049 [−.0090, −.0009]"),
-                            ({"mean": 1.06, "low": 1.0, "high": 1.12}, "1.06 [1.00, 1.12]"), ({"mean": 1}, "1"), (0.0138, ".0138"), (265, "265")):
+        for cell, shown in (({"mean": 0.4188, "half": 0.08}, "0.419 ± 0.080"), ({"mean": -0.59, "half": 0.1}, "−0.59 ± 0.10"),
+                            ({"mean": -0.00492, "low": -0.00898, "high": -0.000859}, "−0.0049 [−0.0090, −0.0009]"),
+                            ({"mean": 1.06, "low": 1.0, "high": 1.12}, "1.06 [1.00, 1.12]"), ({"mean": 1}, "1"), (0.0138, "0.0138"), (265, "265")):
             self.assertEqual(tables.number_text(cell), shown)
-        self.assertEqual(tables.number_text({"mean": -0.3, "half": 0.1}, 2), "−.30 ± .10")
-        self.assertEqual(tables.cell_text(self.ledger, {"mean": 1.5, "half": 0.2, "scale": "ratio", "note": "4 of 5"}), "ratio 1.5 ± .2 (4 of 5)")
+        self.assertEqual(tables.number_text({"mean": -0.3, "half": 0.1}, 2), "−0.30 ± 0.10")
+        self.assertEqual(tables.cell_text(self.ledger, {"mean": 1.5, "half": 0.2, "scale": "ratio", "note": "4 of 5"}), "ratio 1.5 ± 0.2 (4 of 5)")
 
 
 class Shipped(unittest.TestCase):

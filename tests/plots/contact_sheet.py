@@ -7,7 +7,7 @@
 Runs two small scenarios in FOLDER, draws their figures, and writes FOLDER/sheet.png with a column for each
 style. The labels of the scenarios are long on purpose. A kind of figure that is not in the scenarios is drawn with
 the values that other figures give its required fields. Checks that every kind of figure is there, that no PDF has a
-Type 3 font, and that the PDFs have the widths of their styles to .01 inch.
+Type 3 font, and that the PDFs have the widths of their styles to 0.01 inch.
 
 Exit status: 0 done, 1 something is wrong, 77 without gnuplot, rsvg-convert or poppler.
 """

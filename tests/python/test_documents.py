@@ -95,7 +95,7 @@ def test_arrays_in_memory_that_are_no_data(tmp_path, monkeypatch):
     scenario = {**tiny_scenario(), "data": {"generator": "file", "inputs": np.array([["a", "b"]]), "targets": "y.npy"}}
     with pytest.raises(moelab.UserError, match="dtype") as found:
         moelab.validate(scenario)
-    assert found.value.path == "scenario.data.inputs"
+    assert found.value.path == "data.inputs"
     weights = {**tiny_scenario()["data"], "weights": np.array([1.0, 2.0, 3.0, 4.0])}
     assert moelab.validate({**tiny_scenario(), "data": weights})["valid"]
     assert not list(tmp_path.iterdir())

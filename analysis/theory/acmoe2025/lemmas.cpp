@@ -236,7 +236,7 @@ std::vector<Check> acmoe2025_lemma1_checks() {
        "|dmu_q|: share of random instances",
        CheckVerdict::holds, [](Effort effort) { return check_separated_where_tight(effort); }},
       {id + "concentrated.as_printed", source,
-       "|dmu|_M >= |dmu| by the proof's hypothesis: tight features have all but alpha = .1 of the weights "
+       "|dmu|_M >= |dmu| by the proof's hypothesis: tight features have all but alpha = 0.1 of the weights "
        "and "
        "the largest |dmu_q|, 3 of 8 (share of random instances)",
        CheckVerdict::fails, [](Effort effort) { return check_concentrated(effort, false); }},

@@ -286,7 +286,7 @@ std::vector<Check> acmoe2025_proposition1_checks() {
        "two clusters with noise, log sigma ~ N(0, 1), log sigma_eps ~ N(0, 2^2), dmu ~ N(0, I), d = 8: "
        "frequency "
        "of instances in which M of the clean cluster assigns more points wrongly, against the proposition: a "
-       "regression against .40 of an earlier simulation",
+       "regression against 0.40 of an earlier simulation",
        CheckVerdict::regression, [](Effort effort) { return check_more_errors(effort); }},
       {id + "re_estimated", source,
        "two clusters with noise, M = diag(1/sqrt(sigma^2 + sigma_eps^2)) from the contaminated points, as "
@@ -455,12 +455,12 @@ std::vector<Check> acmoe2025_proposition2_checks() {
        CheckVerdict::fails, [](Effort effort) { return check_near_axis(effort, scale_by_variance); }},
       {id + "wishart.deviation", source,
        "kappa(M S M) > kappa(S), against the proposition, for M = diag(S)^(-1/2) and S ~ Wishart(I, 16), d = "
-       "8: frequency, a regression against .05 of an earlier simulation",
+       "8: frequency, a regression against 0.05 of an earlier simulation",
        CheckVerdict::regression,
        [](Effort effort) { return check_wishart(effort, scale_by_deviation, 0.05, 0.01); }},
       {id + "wishart.variance", source,
        "kappa(M S M) > kappa(S), against the proposition, for M = diag(S)^-1 and S ~ Wishart(I, 16), d = 8: "
-       "frequency, a regression against .5 of an earlier simulation",
+       "frequency, a regression against 0.5 of an earlier simulation",
        CheckVerdict::regression,
        [](Effort effort) { return check_wishart(effort, scale_by_variance, 0.5, 0.1); }}};
 }

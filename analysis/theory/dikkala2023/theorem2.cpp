@@ -451,7 +451,7 @@ CheckFinding check_sample_specialists(const CheckEffort& effort, bool directions
   finding.measured = directions ? least_cosine : worst;
   finding.error_bound = directions ? kTurned : kNear;
   finding.error_origin =
-      directions ? "what counts as one direction: a cosine of .99" : "what counts as o(1): 5 % of |v_c|";
+      directions ? "what counts as one direction: a cosine of 0.99" : "what counts as o(1): 5 % of |v_c|";
   finding.details = {{"runs", trained},
                      {"samples", samples},
                      {"steps", steps},

@@ -331,7 +331,7 @@ CheckFinding check_untruncated(const CheckEffort& effort, const TwoComponentRule
 
 std::vector<Check> dikkala2023_theorem4_checks() {
   const std::string prefix = "dikkala2023.theorem4.", source = "Dikkala et al. 2023, Theorem 4";
-  const std::string setting = " (d = 10, sigma = .15, rho = .7, v = (1, -2), eta_w = .05, eta_u = .5)";
+  const std::string setting = " (d = 10, sigma = 0.15, rho = 0.7, v = (1, -2), eta_w = 0.05, eta_u = 0.5)";
   return {{prefix + "start_at_z", source,
            "w aligns with z: 1 - |cos(w, z)| after 100 steps from w.z > 0" + setting, CheckVerdict::holds,
            [](Effort effort) { return check_alignment(effort, 1); }},
@@ -358,7 +358,7 @@ std::vector<Check> dikkala2023_theorem4_checks() {
            "a share arctan(sqrt(eta_w/eta_u))/pi of random starts ends on the other side of w.z = 0",
            CheckVerdict::holds, [](Effort effort) { return check_side(effort, kReferenceRates); }},
           {prefix + "slow_experts", source + ", without eta_u >> eta_w",
-           "with eta_u = .005 and eta_w = .5, w.z changes its side of 0 during training: share of starts",
+           "with eta_u = 0.005 and eta_w = 0.5, w.z changes its side of 0 during training: share of starts",
            CheckVerdict::hypotheses_not_met, [](Effort effort) { return check_side(effort, kSlowExperts); }},
           {prefix + "weights", source + ", its loss",
            "the loss and its gradient do not depend on the weights of the two components (largest relative "

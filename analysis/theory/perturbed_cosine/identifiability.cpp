@@ -480,8 +480,8 @@ CheckFinding check_kinks(const CheckEffort& effort, const MixtureForm& form) {
   finding.predicted = kBelowTwo;
   finding.measured = distances[1] - distances[0];
   finding.error_origin = "none, the bound has a margin";
-  finding.details = {{"|f_G - f*| / |f*| at spread .01", std::exp2(distances[0])},
-                     {"|f_G - f*| / |f*| at spread .02", std::exp2(distances[1])}};
+  finding.details = {{"|f_G - f*| / |f*| at spread 0.01", std::exp2(distances[0])},
+                     {"|f_G - f*| / |f*| at spread 0.02", std::exp2(distances[1])}};
   add_rates(kThird, kQuarter, finding);
   return finding;
 }
@@ -510,9 +510,9 @@ CheckFinding check_flatness(const CheckEffort& effort, const MixtureForm& form, 
   finding.error_bound = 2 * std::abs(last - first) + kSlopeError;
   finding.error_origin = "twice the change of the slope over spreads, and the kinks of rectifiers";
   finding.resolution = 0.5;
-  finding.details = {{"distance at spread .025", distance(0)},
-                     {"distance at spread .05", distance(1)},
-                     {"distance at spread .1", distance(2)}};
+  finding.details = {{"distance at spread 0.025", distance(0)},
+                     {"distance at spread 0.05", distance(1)},
+                     {"distance at spread 0.1", distance(2)}};
   return finding;
 }
 

@@ -264,7 +264,7 @@ class AdaptiveClusteringRouter final : public Router<Real> {
 void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
   bind_linear_fields(fields, trainable, init, init_scale, bias);
   fields.add("weights", weights, {"inverse", "optimal", "random", "redrawn"},
-             "M ∝ 1/s; weights of Theorem 1 with lambda; or clipped draws of N(1, .5²) for each cluster, "
+             "M ∝ 1/s; weights of Theorem 1 with lambda; or clipped draws of N(1, 0.5²) for each cluster, "
              "kept or new at every step");
   fields.add("dispersion", dispersion, {"mad", "variance", "iqr"},
              "s: mean absolute deviation, variance or interquartile range");
@@ -278,7 +278,7 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
              "one; or a shifted row's");
   fields.add("statistics", statistics, {"batch", "frozen"},
              "dispersions of each batch (1024 rows with population gradients), or outside training a running "
-             "mean of training's (decay .99)");
+             "mean of training's (decay 0.99)");
   fields.add("placement", placement, {"full", "skip_1", "alternating", "back_half"},
              "layers with M: all but the first, from the third, every other, the last half");
   fields.add("normalize", weighting.normalize, {"features", "clusters", "global"},

@@ -257,7 +257,7 @@ TEST_CASE("shapes that do not fit are named") {
 }
 
 TEST_CASE("principal components by hand: rows on a line") {
-  // −(3, 4), 0, 2 (3, 4) away from (1, 1); the direction is (.6, .8), the mean at 1/3 of it.
+  // −(3, 4), 0, 2 (3, 4) away from (1, 1); the direction is (0.6, 0.8), the mean at 1/3 of it.
   const Matrix x = Matrix{{-2.0, -3.0}, {1.0, 1.0}, {7.0, 9.0}};
   const PrincipalComponents found = principal_components(x, 2);
   const double mean = 5.0 / 3;

@@ -53,7 +53,7 @@ TEST_CASE("own patches: routers that the linear loss trained find them") {
       R"({"data": {"train_samples": 400}, "model": {"experts": 2, "router": {"kind": "linear", "init_scale": 0.01}},
           "loss": {"class_scores": 1}, "train": {"lr": 1, "steps": 200}})");
   CHECK(trained.at("own_patch_share") > 0.99);
-  CHECK(trained.at("router_on_signal") > 0.6);  // (o_1 − o_2) / √2 has the cosine .71 with either
+  CHECK(trained.at("router_on_signal") > 0.6);  // (o_1 − o_2) / √2 has the cosine 0.71 with either
 }
 
 TEST_CASE("single experts: ties are errors, and random starts are near 1/2") {

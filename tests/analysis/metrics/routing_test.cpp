@@ -16,7 +16,7 @@ constexpr double kLastBits = 1e-14;
 }  // namespace
 
 TEST_CASE("variation of feature weights: the clusters' coefficients, weighed by their rows") {
-  // Coefficients of variation: 0, .5 and √1.5.
+  // Coefficients of variation: 0, 0.5 and √1.5.
   const Matrix weights = Matrix{{1.0, 1.0, 1.0, 1.0}, {0.5, 1.5, 0.5, 1.5}, {3.0, 1.0, 0.0, 0.0}};
   CHECK(weight_variation(weights, std::vector{0, 0}).value() == 0);
   CHECK(std::abs(weight_variation(weights, std::vector{1, 0, 1, -1, 0}).value() - 0.25) < kLastBits);

@@ -35,11 +35,11 @@ bool is_close(double value, double expected) {
 }
 
 TEST_CASE("one fit in each cell, by hand") {
-  // Δg = ∓0.1 around the common shift, Δa = 0.2 and 0, Δb = 0 and −0.4; weights .25 and .75.
+  // Δg = ∓0.1 around the common shift, Δa = 0.2 and 0, Δb = 0 and −0.4; weights 0.25 and 0.75.
   const VoronoiErrors errors =
       voronoi_errors(on_a_line({{10.1, 5, -0.4}, {-0.1, 0.2, 0}}, {0.25, 0.75}), kTruth, false);
   CHECK(errors.cells == std::vector<int>{1, 0});
-  // The shift is −(.25 · .1 − .75 · .1) = .05: Δg = .15 and −.05.
+  // The shift is −(0.25 · 0.1 − 0.75 · 0.1) = 0.05: Δg = 0.15 and −0.05.
   CHECK(is_close(errors.loss_exact, 0.25 * (0.15 + 0.4) + 0.75 * (0.05 + 0.2)));
   CHECK(errors.loss_over == 0);
   CHECK(is_close(errors.weight_error, 0.5));
@@ -54,8 +54,8 @@ TEST_CASE("one fit in each cell, by hand") {
 }
 
 TEST_CASE("directions and lengths apart, and every fit alike where it is not weighted, by hand") {
-  // g* = (3, 4) is met as (0, 10): Δ(g/‖g‖) = (−.6, .2), Δ‖g‖ = 5; the other, (0, 1), with no error but .8 in
-  // b.
+  // g* = (3, 4) is met as (0, 10): Δ(g/‖g‖) = (−0.6, 0.2), Δ‖g‖ = 5; the other, (0, 1), with no error but 0.8
+  // in b.
   MixtureComponents truth{Matrix(2, 2), Vector::Constant(2, 0.5), Matrix::Zero(2, 2), Vector::Zero(2), 0};
   truth.gate << 3, 4, 0, 1;
   truth.slope << 20, 0, 0, 20;

@@ -92,7 +92,7 @@ TEST_CASE("the interval covers the exponent as often as it says") {
     }
     return static_cast<double>(covered) / kTrials;
   };
-  // Four standard errors of a share of .95 in 400 trials.
+  // Four standard errors of a share of 0.95 in 400 trials.
   CHECK(std::abs(coverage(-0.5) - 0.95) < 4 * std::sqrt(0.95 * 0.05 / kTrials));
   CHECK(coverage(-0.35) < 0.9);
 }
@@ -255,7 +255,7 @@ TEST_CASE("the true law is excluded as seldom as the level says") {
     int excluded = 0;
     for (std::uint64_t trial = 0; trial < kTrials; ++trial)
       excluded += compare_laws(data_of(law, 0.3, 20, trial)).laws[place].excluded;
-    // Five standard errors of a share of .05 above it.
+    // Five standard errors of a share of 0.05 above it.
     CHECK(excluded < kTrials * (0.05 + 5 * std::sqrt(0.05 * 0.95 / kTrials)));
   }
 }
@@ -344,7 +344,7 @@ TEST_CASE("one exponent worked out by hand") {
   y << 1, std::exp(1.0), std::exp(1.0);
   const auto fit = fit_power_law(x, y);
   REQUIRE(fit);
-  const double half_width = 12.706204736 / std::sqrt(12.0);  // t with one degree of freedom at .975
+  const double half_width = 12.706204736 / std::sqrt(12.0);  // t with one degree of freedom at 0.975
   CHECK(fit->exponents[0] == doctest::Approx(0.5).epsilon(kRounding));
   CHECK(fit->intervals[0].low == doctest::Approx(0.5 - half_width).epsilon(1e-9));
   CHECK(fit->intervals[0].high == doctest::Approx(0.5 + half_width).epsilon(1e-9));
@@ -360,7 +360,7 @@ TEST_CASE("intervals hold the exponent in 95 % of draws") {
     const auto fit = fit_power_law(grid(), y);
     held += fit->intervals[0].low <= 1 && 1 <= fit->intervals[0].high;
   }
-  // Four standard errors of a frequency of .95 over 2000 draws are .02.
+  // Four standard errors of a frequency of 0.95 over 2000 draws are 0.02.
   CHECK(std::abs(static_cast<double>(held) / kDraws - 0.95) < 0.02);
 }
 

@@ -4,9 +4,9 @@ decide, computed apart from the program, in NumPy.
     python3 tests/analysis/stats/sequences.py [--runs 10000] [--most 1000]
 
 A run draws up to `--most` differences and is looked at after every one from the sixth on. It misses where the interval
-of level .95 leaves out the true mean (t-mixture) or median (signs) at any look. Numbers of values are those until the
+of level 0.95 leaves out the true mean (t-mixture) or median (signs) at any look. Numbers of values are those until the
 t-mixture excludes 0 for normal differences of mean `effect` standard deviations, beside the n at which the fixed
-two-sided t-test of level .05 has a power of .9. Prints Markdown tables.
+two-sided t-test of level 0.05 has a power of 0.9. Prints Markdown tables.
 """
 
 import argparse

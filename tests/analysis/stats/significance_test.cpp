@@ -43,7 +43,7 @@ TEST_CASE("p values against a range are those of SciPy") {
 TEST_CASE("p values and intervals decide alike") {
   const std::vector<double> values = {-0.31, -0.12, -0.45, 0.08, -0.27};
   const Interval interval = *mean_estimate(values).interval;
-  // The p value is .05 for a range that ends where the interval ends.
+  // The p value is 0.05 for a range that ends where the interval ends.
   CHECK(is_near(range_p_values(values, {-kInfinity, interval.high}).inside, 0.05));
   CHECK(is_near(range_p_values(values, {interval.high, kInfinity}).outside, 0.05));
   CHECK(range_p_values(values, {interval.low - 1e-3, interval.high + 1e-3}).inside < 0.05);

@@ -77,7 +77,7 @@ TEST_CASE("censored values: the sign test on pairs of which the order is known")
   CHECK(sooner.points.front().right_median->is_open);
   CHECK(sooner.points.front().right_median->censored == 6);
   CHECK(judged(never, versus("steps_to_target", ">", R"(, "at": "last")")).verdict == Verdict::refuted);
-  // Against one of three points the level is .05/3, for which six pairs are too few.
+  // Against one of three points the level is 0.05/3, for which six pairs are too few.
   CHECK(judged(never, versus("steps_to_target", ">")).verdict == Verdict::inconclusive);
   CHECK(judged(never, versus("steps_to_target", "~", R"(, "tolerance": 0.5)")).verdict ==
         Verdict::inconclusive);
@@ -186,7 +186,7 @@ TEST_CASE("a monotone trend along the steps of training looks at every recorded 
 }
 
 TEST_CASE("an interval within the smallest effect is equivalent, relative for logarithms") {
-  // Ratio 1.01 at one seed, 0.99 at the next: the interval is about ±.01 at six seeds.
+  // Ratio 1.01 at one seed, 0.99 at the next: the interval is about ±0.01 at six seeds.
   const auto value = [](const std::string& arm, int, int seed) {
     return arm == "a" ? 5 * std::exp(wobble(seed)) : 5.0;
   };
@@ -224,7 +224,7 @@ TEST_CASE("a margin as large as both sides together is said, since it was meant 
 }
 
 TEST_CASE("beside inconclusive: the seeds that would decide at the present spread") {
-  // δ = −.1 ± .5 alternating: as many as significance_test finds for its spread.
+  // δ = −0.1 ± 0.5 alternating: as many as significance_test finds for its spread.
   const ResultTable table = table_of(10, "share", [](const std::string& arm, int, int seed) {
     return arm == "a" ? -0.1 + 50 * wobble(seed) : 0.0;
   });
@@ -232,7 +232,7 @@ TEST_CASE("beside inconclusive: the seeds that would decide at the present sprea
   REQUIRE(claim.verdict == Verdict::inconclusive);
   REQUIRE(claim.seeds_to_decide);
   const int seeds = *claim.seeds_to_decide;
-  // s² = .25 · 10/9.
+  // s² = 0.25 · 10/9.
   const double variance = 0.25 * 10 / 9;
   CHECK(student_interval(-0.1, variance, seeds).high < 0);
   CHECK(student_interval(-0.1, variance, seeds - 1).high >= 0);

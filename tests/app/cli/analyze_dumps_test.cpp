@@ -190,7 +190,7 @@ TEST_CASE("analyze: probabilities, gates, integers and scores are not taken for 
                 "--selection-bias: missing");
 }
 
-TEST_CASE("analyze: rows of bfloat16 probabilities may be off by .004, others by .001") {
+TEST_CASE("analyze: rows of bfloat16 probabilities may be off by 0.004, others by 0.001") {
   const Dumps dumps;
   // Four bfloat16 numbers with the sum 0.997.
   const std::vector<double> row = {0.62109375, 0.25, 0.0859375, 0.0400390625};

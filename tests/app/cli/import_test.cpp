@@ -231,7 +231,7 @@ TEST_CASE("import: a swept value and a metric are numbers as C++ reads them") {
   const Bench bench(scenario);
   REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
   const std::string table = (bench.folder.path() / "mine.csv").string();
-  std::ofstream(table) << "seed,data.noise_std,test_loss_soft\n0,.5,.3\n1,+0.5,+.3\n0,1.,3.\n1,1e0,3\n";
+  std::ofstream(table) << "seed,data.noise_std,test_loss_soft\n0,.5,.3\n1,+.5,+.3\n0,1.,3.\n1,1e0,3\n";
   const Answer answer = ask({"import", bench.run, table, "--arm", "mine", "--json"});
   REQUIRE_MESSAGE(answer.status == 0, answer.out);
   CHECK(Json::parse(answer.out).at("missing") == 0);

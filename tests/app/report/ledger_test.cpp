@@ -110,7 +110,7 @@ TEST_CASE("claims.json has a row for each claim, and p values corrected for thos
   write_ledger({kSecond}, "", book.ledger);
   const Json claims = book.claims();
   REQUIRE(claims.size() == 3);
-  // Holm: .01 · 3, .02 · 2, .04 · 1; Benjamini and Hochberg: .01 · 3/1, .02 · 3/2, .04.
+  // Holm: 0.01 · 3, 0.02 · 2, 0.04 · 1; Benjamini and Hochberg: 0.01 · 3/1, 0.02 · 3/2, 0.04.
   const auto corrected = [&](std::size_t i, double by_holm, double by_rate) {
     CHECK(claims[i].at("p_holm").get<double>() == doctest::Approx(by_holm));
     CHECK(claims[i].at("p_bh").get<double>() == doctest::Approx(by_rate));

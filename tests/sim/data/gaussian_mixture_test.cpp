@@ -200,7 +200,7 @@ TEST_CASE("other laws of spurious coordinates: mean 0, variance 1, the right tai
     CHECK(std::abs(spurious.array().square().mean() - 1) < kStandardErrors * 2.3 / std::sqrt(3.0 * kRows));
   }
   CHECK((two_point.x.rightCols(3).array().abs() == 1).all());
-  // P(|h| > 2) is exp(−2√2) = .0591 of Laplace's law of variance 1, .0455 of the normal one.
+  // P(|h| > 2) is exp(−2√2) = 0.0591 of Laplace's law of variance 1, 0.0455 of the normal one.
   const auto beyond = [](const Dataset& data) {
     return (data.x.rightCols(3).array().abs() > 2).cast<double>().mean();
   };

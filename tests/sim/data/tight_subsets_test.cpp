@@ -92,7 +92,7 @@ TEST_CASE("means may vanish off the tight features, where the component's mean i
     return means_of;
   };
   const Matrix all = drawn_means(Means::all), tight = drawn_means(Means::tight);
-  // A mean of 10,000 rows of deviation 2 is within .1 of its cluster's.
+  // A mean of 10,000 rows of deviation 2 is within 0.1 of its cluster's.
   for (int c = 0; c < kClusters; ++c) {
     int kept = 0, vanished = 0;
     for (int q = 0; q < kDim; ++q) {

@@ -59,9 +59,9 @@ TEST_CASE("biases choose the experts, and the selected one with the largest gate
   for (const bool renormalize : {true, false}) {
     const GatingRule top2 = TopKGatingOptions{.k = 2, .renormalize = renormalize};
     check_row(r, top2, none, {{1, 1, 0, 0}, 0});
-    // r + b = .4 .3 .2 .45: the last is chosen before the first, but its gate is smaller.
+    // r + b = 0.4 0.3 0.2 0.45: the last is chosen before the first, but its gate is smaller.
     check_row(r, top2, {0, 0, 0, .35}, {{1, 0, 0, 1}, 0});
-    // r + b = .1 .3 .2 .1: the likeliest expert is not chosen.
+    // r + b = 0.1 0.3 0.2 0.1: the likeliest expert is not chosen.
     check_row(r, top2, {-.3, 0, 0, 0}, {{0, 1, 1, 0}, 1});
     check_row(r, top2, {-.3, 0, .5, .5}, {{0, 0, 1, 1}, 2});
   }

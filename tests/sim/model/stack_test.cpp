@@ -137,7 +137,7 @@ TEST_CASE("biases of the selection even out the loads and leave the gates' formu
   const std::int64_t before = spread();
   for (int step = 0; step < 200; ++step) model.step(batch, *loss);
   CHECK(before > 30);
-  CHECK(spread() <= 15);  // a step of .01 moves a few rows across the border
+  CHECK(spread() <= 15);  // a step of 0.01 moves a few rows across the border
   // Gates are the probabilities themselves.
   const GatingScratch<double>& gated = model.network().mixture_scratch(0, model.workspace).gating;
   for_each_pair(gated.routing, [&](int row, int e) {

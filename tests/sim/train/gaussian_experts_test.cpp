@@ -112,7 +112,7 @@ TEST_CASE(
   }
 }
 
-/// Two linear experts of variances .04 and .09 on [0, 1], and the model that is fitted to draws of them.
+/// Two linear experts of variances 0.04 and 0.09 on [0, 1], and the model that is fitted to draws of them.
 struct LikelihoodRun {
   explicit LikelihoodRun(int experts, int samples, const Json& expert = {{"kind", "linear"}})
       : problem(draw_problem(data_of({{"generator", "moe_regression"},

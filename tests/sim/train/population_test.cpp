@@ -64,7 +64,7 @@ struct Setting {
 };
 
 /// Means over 20 moments. A standard error from 8 rules has a relative deviation of about 1/√(2·7·p) with p
-/// effective parameters, at most .27; over 20 moments .06: four of these are .24.
+/// effective parameters, at most 0.27; over 20 moments 0.06: four of these are 0.24.
 constexpr int kMoments = 20;
 constexpr double kRelative = 0.24;
 

@@ -27,7 +27,7 @@ TEST_CASE("sigmoid: each expert by itself, over their sum where renormalised") {
   CHECK(all.routing().every_pair);
   CHECK(all.gating->activates_all());
   CHECK(std::abs(all.gate(0, 2) - 0.25) < kRounding);
-  // σ + b = .5, .75, .85: the bias chooses, the gates stay.
+  // σ + b = 0.5, 0.75, 0.85: the bias chooses, the gates stay.
   const Gated biased(SigmoidGatingOptions{.k = 2, .renormalize = false}, rows, {0, 0, 0.6});
   CHECK(biased.gate(0, 0) == 0);
   CHECK(std::abs(biased.gate(0, 2) - 0.25) < kRounding);
@@ -112,7 +112,7 @@ TEST_CASE("noisy top-K: the noise has the scale softplus(x W) + 0.01, or is unif
 }
 
 TEST_CASE("expert choice: each expert takes its likeliest rows of a group") {
-  // r of the first expert: .9, .8, .75, .5.
+  // r of the first expert: 0.9, 0.8, 0.75, 0.5.
   const std::vector<std::vector<double>> rows = {{std::log(9.0), 0}, {std::log(4.0), 0}, {kLog3, 0}, {0, 0}};
   const Gated all(ExpertChoiceGatingOptions{.capacity_factor = 1}, rows);
   CHECK(all.rows_of_expert(0) == std::vector<int>{0, 1});
@@ -157,7 +157,7 @@ TEST_CASE("relu: the loss on the gates, and its factor steered to the target") {
 }
 
 TEST_CASE("sinkhorn: rows that all prefer one expert are spread by how much they do") {
-  // Columns are equal with b_2 / b_1 = e^1.5, so the first row's odds are e^-.5.
+  // Columns are equal with b_2 / b_1 = e^1.5, so the first row's odds are e^-0.5.
   const std::vector<std::vector<double>> rows = {{1, 0}, {2, 0}};
   const Gated gated(SinkhornGatingOptions{}, rows);
   CHECK(gated.rows_of_expert(0) == std::vector<int>{1});

@@ -44,7 +44,8 @@ TEST_CASE("the serving expert is the selected one with the largest gate, the low
     CHECK(serving_expert(gated.routing(), 1) == 1);
     CHECK(serving_expert(gated.routing(), 2) == 2);
   }
-  // A bias of the selection chooses who may serve; gates say who does. Probabilities near .05, .02 and .93.
+  // A bias of the selection chooses who may serve; gates say who does. Probabilities near 0.05, 0.02 and
+  // 0.93.
   const Gated biased(TopKGatingOptions{.k = 2, .renormalize = true}, {{1, 0, 4}}, {1, 0.95, 0});
   CHECK(biased.gate(0, 2) == 0);
   CHECK(serving_expert(biased.routing(), 0) == 0);

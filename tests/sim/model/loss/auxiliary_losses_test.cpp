@@ -56,7 +56,7 @@ double value_of(const RoutedBatch<double>& batch, const std::string& term) {
 }
 
 TEST_CASE("the balance terms of a batch worked out by hand") {
-  // Three rows of top-1: experts 0, 0, 1; mean probabilities (.5, .35, .15).
+  // Three rows of top-1: experts 0, 0, 1; mean probabilities (0.5, 0.35, 0.15).
   const HandBatch hand({{.7, .2, .1}, {.6, .3, .1}, {.2, .55, .25}}, {{.7, 0, 0}, {.6, 0, 0}, {0, .55, 0}});
   const double weighted = 2.0 / 3 * .5 + 1.0 / 3 * .35;
   CHECK(value_of(hand.batch, "aux") == doctest::Approx(3 * weighted).epsilon(kRounding));
@@ -81,7 +81,7 @@ TEST_CASE("balance within groups of sequences: the groups by hand, and the whole
   // Two sequences of two tokens. The first goes to expert 0, the second to expert 1.
   HandBatch hand({{.8, .2}, {.6, .4}, {.3, .7}, {.1, .9}}, {{1, 0}, {1, 0}, {0, 1}, {0, 1}});
   hand.batch.tokens = 2;
-  // Each sequence has f = (1, 0) or (0, 1): twice the mean probability of its expert, .7 and .8.
+  // Each sequence has f = (1, 0) or (0, 1): twice the mean probability of its expert, 0.7 and 0.8.
   CHECK(value_of(hand.batch, "aux_sequence") == doctest::Approx(2 * (.7 + .8) / 2).epsilon(kRounding));
   // Groups of all sequences, {0, 3} and {1, 2}, have f = (1/2, 1/2): the term is 1, as for the batch.
   CHECK(value_of(hand.batch, "aux_mixed") == doctest::Approx(1).epsilon(kRounding));
@@ -108,7 +108,7 @@ TEST_CASE("a group of several sequences reaches the terms through loss.aux_group
 }
 
 TEST_CASE("the terms of importance and of entropy of a batch worked out by hand") {
-  // The same rows: sums of gates 1.3, .55 and 0; mean probabilities .5, .35 and .15.
+  // The same rows: sums of gates 1.3, 0.55 and 0; mean probabilities 0.5, 0.35 and 0.15.
   const HandBatch hand({{.7, .2, .1}, {.6, .3, .1}, {.2, .55, .25}}, {{.7, 0, 0}, {.6, 0, 0}, {0, .55, 0}});
   const double mean = 1.85 / 3, square = (1.3 * 1.3 + .55 * .55) / 3;
   const double guard = 1e-8;  // 1e-10 beside the squared mean
@@ -182,9 +182,9 @@ TEST_CASE("orthogonality and variance of a batch worked out by hand") {
   CHECK(value_of(hand.batch, "orthogonality_cosine") == doctest::Approx(.5).epsilon(guard));
   // By expert: (2, 0) with (3, 0), and (1, 1) with (0, 1): 36 (1/4 + 1/9) and 1/2 + 1.
   CHECK(value_of(hand.batch, "orthogonality_listed") == doctest::Approx((13 + 1.5) / 2).epsilon(guard));
-  // Rows (.5, .5) and (.9, .1): variances 0 and .32 with one degree of freedom.
+  // Rows (0.5, 0.5) and (0.9, 0.1): variances 0 and 0.32 with one degree of freedom.
   CHECK(value_of(hand.batch, "variance_rows") == doctest::Approx(-.16).epsilon(kRounding));
-  // Columns (.5, .9) and (.5, .1): variance .04 each.
+  // Columns (0.5, 0.9) and (0.5, 0.1): variance 0.04 each.
   CHECK(value_of(hand.batch, "variance") == doctest::Approx(-.04).epsilon(kRounding));
   CHECK(value_of(hand.batch, "variance_probabilities") == doctest::Approx(-.04).epsilon(kRounding));
 }

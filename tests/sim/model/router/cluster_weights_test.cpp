@@ -77,7 +77,7 @@ TEST_CASE("cluster weights: draws have mean 1 in each cluster, and the deviation
     }
     CHECK(std::abs(sum / kDim - 1) < 1e-12);
   }
-  // Of N(1, .5²) without the 2.3 % below 0: 20000 draws leave a standard error of .0025.
+  // Of N(1, 0.5²) without the 2.3 % below 0: 20000 draws leave a standard error of 0.0025.
   CHECK(std::abs(std::sqrt(squares / static_cast<double>(weights.size())) - 0.48) < 0.02);
 }
 

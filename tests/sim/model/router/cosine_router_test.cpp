@@ -39,7 +39,7 @@ struct Example : StartedRouter {
     }
     return scores;
   }
-  /// β1 = (3, 4), (0, 2), (−1, 0), β0 = .5, 0, −.25.
+  /// β1 = (3, 4), (0, 2), (−1, 0), β0 = 0.5, 0, −0.25.
   void fill() {
     const double rows[kExperts][kInputs + 1] = {{3, 4, 0.5}, {0, 2, 0}, {-1, 0, -0.25}};
     for (int e = 0; e < kExperts; ++e) {
