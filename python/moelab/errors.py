@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 
+_PARTS = ("path", "line", "column", "message", "given", "allowed", "nearest")
+
+
 class UserError(ValueError):
     """Bad input. The error names the place, the given value and what is allowed.
 
@@ -21,8 +24,8 @@ class UserError(ValueError):
         super().__init__(path, message)
         self.path = path
         self.message = message
-        unknown = dict.fromkeys(("path", "line", "column", "message", "given", "allowed", "nearest"))
-        self.errors = [unknown | error for error in errors or [{"path": path, "message": message}]]
+        unknown: dict[str, Any] = dict.fromkeys(_PARTS)
+        self.errors: list[dict[str, Any]] = [unknown | error for error in errors or [{"path": path, "message": message}]]
 
     def __str__(self) -> str:
         return "\n".join(_line(error) for error in self.errors)

@@ -277,7 +277,8 @@ def seed_of(random_state: Any, path: str = "random_state") -> int:
 def _indicators(y: np.ndarray, path: str, classes: int | None = None) -> np.ndarray:
     """Targets of cross-entropy: indicators as they are, and whole numbers (n,) as indicators of that many classes."""
     flat = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-    if flat.ndim != 1 or flat.size == 0:
+    is_one_class = y.ndim == 2 and bool((flat == 1).all())  # the indicator of the only class
+    if flat.ndim != 1 or flat.size == 0 or is_one_class:
         return y
     wrong = ~((flat >= 0) & (flat < _MOST_CLASSES) & (flat == np.floor(flat)))
     if wrong.any():
