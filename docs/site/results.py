@@ -241,6 +241,19 @@ class Ledger:
         for family, members in zip(self.families, self.members):
             family["work"] = self.work(members[0]) if members else ""
 
+    def holds_in_part(self, line):
+        """Whether an open claim holds at some points and is too small to matter at all others. More seeds do not change that."""
+        points = {point["verdict"] for point in self.judged[line["run"], line["id"]]["points"]} - {"outside", "uninformative"}
+        return line["verdict"] == "inconclusive" and points == {"reproduced", "equivalent"}
+
+    def depends(self, members):
+        """Whether a family depends on the setting: it holds in one claim and fails in another, or it holds at some points and
+        is too small to matter at all others."""
+        main = [line for line in members if line["reading"] == "main"] or members
+        found = {"in part" if self.holds_in_part(line) else line["verdict"] for line in main}
+        return ({"reproduced", "refuted"} <= {line["verdict"] for line in members}
+                or ("in part" in found and found <= {"in part", "reproduced", "equivalent"}))
+
     def depends_on(self, line):
         """The sentence of depends_on.json on a refuted claim, by the longest pattern that matches. Empty without one."""
         name = f"{line['run']}.{line['id']}"
@@ -422,11 +435,6 @@ def query(**fields):
     return "index.html?" + "&amp;".join(f"{name}={quote(value)}" for name, value in fields.items()) + "#claims"
 
 
-def is_mixed(members):
-    """Whether a family holds in one claim and fails in another."""
-    return {"reproduced", "refuted"} <= {line["verdict"] for line in members}
-
-
 def counts_table(ledger):
     """Counts of families and of claims by verdict, for each work and origin."""
     counts = {}
@@ -434,7 +442,7 @@ def counts_table(ledger):
         key = (family["work"] == "", short_work(family["work"]), family["origin"] != "paper")
         families, claims = counts.setdefault(key, (Counter(), Counter()))
         families[family["verdict"]] += 1
-        families["depends"] += is_mixed(members)
+        families["depends"] += ledger.depends(members)
         claims.update(line["verdict"] for line in members)
         claims["fragile"] += sum(is_fragile(ledger.judged[line["run"], line["id"]]) for line in members)
     used = [v for v in VERDICTS if any(f[v] or c[v] for f, c in counts.values())]
@@ -461,7 +469,7 @@ def summary_table(ledger):
         if family["origin"] != "paper":
             continue
         work = short_work(family["work"])
-        outcome = "depend on the setting" if is_mixed(members) else words.get(family["verdict"])
+        outcome = "depend on the setting" if ledger.depends(members) else words.get(family["verdict"])
         counts[work if work in counts else "all other papers"][outcome] += 1
     rows = [[f"<td>{escaped(work)}</td>", *(f"<td>{found[column] or ''}</td>" for column in columns)] for work, found in counts.items()]
     return table([f"<th>{name}</th>" for name in ("Paper", *columns)], rows, "counts summary")
@@ -474,10 +482,14 @@ def open_table(ledger):
     counts = Counter()
     for line in ledger.claims:
         if (line["origin"], line["reading"], line["verdict"]) == ("paper", "main", "inconclusive"):
+            if ledger.holds_in_part(line):
+                counts["in part"] += 1
+                continue
             seeds = ledger.judged[line["run"], line["id"]].get("seeds_to_decide")
             counts[1 + sum(seeds > most for most in SEED_STEPS) if is_number(seeds) else 0] += 1
     rows = [[f"<td>{reason}</td>", f"<td>{counts[i] or ''}</td>"] for i, reason in enumerate(reasons)]
-    return table(["<th>What would decide</th>", "<th>Claims</th>"], rows[1:] + rows[:1], "counts summary")
+    in_part = ["<td>nothing: it holds at some points, and is too small to matter at the others</td>", f"<td>{counts['in part'] or ''}</td>"]
+    return table(["<th>What would decide</th>", "<th>Claims</th>"], [*rows[1:], rows[0], in_part], "counts summary")
 
 
 def claims_table(ledger):
@@ -538,10 +550,10 @@ def home_page(ledger, files):
         "families. A family has all claims that test the same words of a paper. Its main readings decide its verdict. "
         "[Verdicts](../explanation/verdicts.md) explains the words.", "", *links, "",
         "## Summary", "", "Numbers of statements that the papers make, by what came out. A statement that depends on the setting holds in "
-        "one claim and fails in another.", "", raw(summary_table(ledger)),
+        "one claim and fails in another, or holds at some points and is too small to matter at the others.", "", raw(summary_table(ledger)),
         *(part.strip() + "\n" for part in findings),
         "## By paper", "", "Numbers of families, with claims in brackets. A number in brackets leads to its claims. A family that "
-        "*depends* holds in one claim and fails in another. A claim is *fragile* if its interval ends within one standard error "
+        "*depends* holds in one claim or point and not in another. A claim is *fragile* if its interval ends within one standard error "
         "of the line that decides.", "", raw(counts_table(ledger)),
         "## Open claims of papers", "", "Claims in their main reading. The page of a run says for each of its open claims how many seeds "
         "would decide it.", "", raw(open_table(ledger)),
@@ -665,13 +677,14 @@ def paper_summary(ledger, stems, here):
             chosen = [each for each in families if each[0]["origin"] == origin and each[0]["work"] in works]
         if not chosen:
             continue
-        counts = Counter(family["verdict"] for family, _ in chosen)
-        parts = [f"{counts[v]} {word}" for v, word in (("reproduced", "hold"), ("refuted", "fail"), ("equivalent", "are too small to matter"),
-                                                       ("inconclusive", "are open")) if counts[v] or v == "inconclusive"]
-        mixed = sum(is_mixed(members) for _, members in chosen)
-        sentences.append(f"Of {len(chosen)} {whose}, {', '.join(parts[:-1]) + ' and ' if parts[:-1] else ''}{parts[-1]}."
-                         + (f" {mixed} of them hold{'s' if mixed == 1 else ''} in one claim and fail{'s' if mixed == 1 else ''} in another."
-                            if mixed else ""))
+        counts = Counter("depends" if ledger.depends(members) else family["verdict"] for family, members in chosen)
+        parts = [f"{counts[v]} {word if counts[v] != 1 else single}" for v, word, single in (
+            ("reproduced", "hold", "holds"), ("refuted", "fail", "fails"), ("depends", "depend on the setting", "depends on the setting"),
+            ("equivalent", "are too small to matter", "is too small to matter"), ("inconclusive", "are open", "is open"))
+            if counts[v] or v == "inconclusive"]
+        if len(chosen) == 1:
+            whose = whose.replace("statements", "statement").replace("claims", "claim")
+        sentences.append(f"Of {len(chosen)} {whose}, {', '.join(parts[:-1]) + ' and ' if parts[:-1] else ''}{parts[-1]}.")
     if not sentences:
         return ""
     to = os.path.relpath("results/index.html", here)

@@ -197,6 +197,16 @@ class Pages(unittest.TestCase):
         row = next(line for line in results.summary_table(ledger) if "all other papers" in line)
         self.assertEqual(row, "<tr><td>all other papers</td><td></td><td></td><td>1</td><td></td><td></td></tr>")
 
+    def test_a_family_depends_if_it_is_too_small_to_matter_somewhere(self):
+        def depends(*verdicts, claimed="inconclusive"):
+            ledger = ledger_of([run("x", [claim("a", claimed, [POINT | {"verdict": verdict} for verdict in verdicts])])])
+            return ledger.depends(ledger.members[0])
+
+        self.assertTrue(depends("reproduced", "equivalent", "uninformative"))
+        self.assertFalse(depends("reproduced", "equivalent", "inconclusive"))
+        self.assertFalse(depends("reproduced", "uninformative"))
+        self.assertFalse(depends("equivalent", "equivalent", claimed="equivalent"))
+
     def test_a_refuted_statement_has_both_sides(self):
         ledger = ledger_of([run("x", [claim("a")]), run("y", [claim("a", "refuted"), claim("b", "refuted"), claim("c")])])
         ledger.families, ledger.members = ledger.families[:3], [ledger.members[0] + ledger.members[1], *ledger.members[2:]]
@@ -217,7 +227,7 @@ class Pages(unittest.TestCase):
             claim("a", "inconclusive", seeds_to_decide=50), claim("b", "inconclusive", seeds_to_decide=51),
             claim("c", "inconclusive"), claim("d", "inconclusive", origin="ours"), claim("e")])]))
         counts = re.findall(r"<td>(\d*)</td></tr>", "".join(lines))
-        self.assertEqual(counts, ["1", "1", "", "", "1"])
+        self.assertEqual(counts, ["1", "1", "", "", "1", ""])
 
     def test_a_claim_is_fragile_within_one_standard_error_of_its_line(self):
         # Ten pairs: the quantile is 2.262, so the standard error of ± 0.2262 is 0.1.
@@ -288,7 +298,7 @@ class Numbers(unittest.TestCase):
     def test_summary_counts_statements(self):
         ledger = ledger_of([run("x", [claim("a"), claim("b", "refuted"), claim("c", "inconclusive", origin="ours")])])
         text = results.paper_summary(ledger, ["x"], "papers")
-        self.assertIn("Of 2 statements of the paper, 1 hold, 1 fail and 0 are open.", text)
+        self.assertIn("Of 2 statements of the paper, 1 holds, 1 fails and 0 are open. Of 1 claim of ours, 1 is open.", text)
         self.assertIn("../results/index.html?paper=Doe%202020#claims", text)
 
     def test_typed_numbers_are_found(self):
