@@ -77,28 +77,23 @@ std::vector<double> even_counts(std::int64_t draws, std::size_t cells, Engine& e
   return counts;
 }
 
-/// The metrics of loads (E).
+/// The metrics of loads (E), which are counts.
 void add_loads(std::span<const double> loads, RoutedValues& values) {
-  const double experts = static_cast<double>(loads.size());
-  const double total = std::accumulate(loads.begin(), loads.end(), 0.0), mean = total / experts;
-  if (total == 0) return;
-  double squares = 0, deviation = 0, unused = 0, dead = 0;
-  for (const double load : loads) {
-    squares += (load - mean) * (load - mean);
-    deviation = std::max(deviation, std::abs(load - mean));
-    unused += load == 0 ? 1 : 0;
-    dead += 10 * experts * load < total ? 1 : 0;
-  }
-  const double spread = std::sqrt(squares / experts);
+  const std::vector<std::int64_t> counts(loads.begin(), loads.end());
+  const std::optional<double> violation = expert_load_max_violation(counts);
+  if (!violation) return;  // no choices
+  const double total = std::accumulate(loads.begin(), loads.end(), 0.0),
+               percent = expert_load_std_percent(counts).value();
   std::vector<double> falling(loads.begin(), loads.end());
   std::sort(falling.begin(), falling.end(), std::greater<>());
-  values.insert(values.end(), {{"expert_load_max_violation", falling.front() / mean - 1},
-                               {"expert_load_max_deviation", deviation / mean},
-                               {"expert_load_std_percent", 100 * spread / total},
-                               {"load_coefficient_of_variation", spread / mean},
-                               {"load_entropy", entropy_of_counts(loads)},
-                               {"unused_experts", unused},
-                               {"dead_experts_topk", dead / experts}});
+  values.insert(values.end(),
+                {{"expert_load_max_violation", *violation},
+                 {"expert_load_max_deviation", expert_load_max_deviation(counts).value()},
+                 {"expert_load_std_percent", percent},
+                 {"load_coefficient_of_variation", percent / 100 * static_cast<double>(loads.size())},
+                 {"load_entropy", entropy_of_counts(loads)},
+                 {"unused_experts", static_cast<double>(std::count(counts.begin(), counts.end(), 0))},
+                 {"dead_experts_topk", dead_experts_of(counts).value()}});
   for (std::size_t most = 1; most <= 8 && most <= loads.size(); most *= 2)
     values.emplace_back(
         "coverage_" + std::to_string(most),
