@@ -88,7 +88,7 @@ def main():
     for law in LAWS:
         of_mean, of_median = misses(law, options.runs, options.most, random)
         print(f"| {law} | {'no mean' if of_mean is None else f'{100 * of_mean:.2f} %'} | {100 * of_median:.2f} % |")
-    print("\n| effect, standard deviations | fixed n for a power of .9 | values of the sequence: mean | 90 % of runs have decided |")
+    print("\n| effect, standard deviations | fixed n for a power of 0.9 | values of the sequence: mean | 90 % of runs have decided |")
     print("|---|---|---|---|")
     for effect in (0.2, 0.3, 0.5, 1.0, 2.0):
         needed = values_needed(effect, options.runs, options.most, random)
