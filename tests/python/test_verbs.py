@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -184,6 +185,7 @@ def test_checks_are_interrupted_and_cancelled():
 
 def test_replaced_phrases_occur_in_messages_of_the_program():
     sources = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "app").rglob("*.cpp"))
+    sources = re.sub(r'"\s*\n\s*"', "", sources)  # one literal on several lines
     for phrase, _ in _convert._WORDS:
         assert phrase in sources
 
