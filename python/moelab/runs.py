@@ -147,11 +147,11 @@ class Run:
         if not metrics:
             raise UserError("metric", "got no metric, needs one or more; without the argument it is the first figure's")
         words = [word for name in metrics for word in _option("--metric", text(name, "metric"))]
-        table = to_python_names(text_answer([*self._words("table"), *words, "--format", "latex"])[1])
-        if booktabs:
-            return table
-        rules = ("\\toprule", "\\midrule", "\\bottomrule")
-        return "\n".join("\\hline" if line in rules else line for line in table.split("\n"))
+        lines = text_answer([*self._words("table"), *words, "--format", "latex"])[1].split("\n")
+        rules = () if booktabs else ("\\toprule", "\\midrule", "\\bottomrule")
+        # Comments name options of the command line. The table itself may hold any text.
+        lines = [to_python_names(line) if line.startswith("%") else line for line in lines]
+        return "\n".join("\\hline" if line in rules else line for line in lines)
 
     def report(self, out: Any = None) -> str:
         """Writes the run as one HTML page with figures, claims and provenance.

@@ -27,7 +27,7 @@ def cells(file: Path) -> list[dict[str, Any]]:
 def texts(cell: dict[str, Any]) -> list[str]:
     """What a cell prints and the plain text of its value, without ids, times and the spaces that align columns."""
     found = ["".join(part.get("text") or part["data"]["text/plain"]) for part in cell["outputs"]]
-    return [re.sub(r"[\s-]+", " ", re.sub(r"\b[0-9a-f]{12,}\b|0x[0-9a-f]+|[\d.]+ ?(s|ms|min)\b", "", text)) for text in found]
+    return [re.sub(r"\s+|-{2,}", " ", re.sub(r"\b[0-9a-f]{12,}\b|0x[0-9a-f]+|[\d.]+ ?(s|ms|min)\b", "", text)) for text in found]
 
 
 def test_there_are_four():
